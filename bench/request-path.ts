@@ -6,6 +6,7 @@
 import { createTestServer, type ServiceParts } from '../spec/http/test-server.ts';
 import { SystemClock } from '../src/base/clock.ts';
 import { MapLifetimes } from '../src/data/map-lifetimes.ts';
+import { Connection } from '../src/http/connection.ts';
 import { AccessControl } from '../src/security/access-control.ts';
 import { Authenticator } from '../src/security/authenticator.ts';
 import type { Permission } from '../src/security/permissions.ts';
@@ -96,16 +97,13 @@ function requester(
   const socket = new NullCarrier();
   // A member without configured maps; the test server has some.
   const lifetimes = new MapLifetimes(new Map(), new Map());
-  const { connect, engine, server } = createTestServer(
-    {},
-    { services: { lifetimes, ...services } },
-  );
+  const { engine, server } = createTestServer({}, { services: { lifetimes, ...services } });
   // Removes the check that the test server makes for the specs.
   server.observe = undefined;
   const filler = new NullCarrier();
-  createTestServer({}, { services: { lifetimes, engine } }).connect(filler.asFake);
+  new Connection(createTestServer({}, { services: { lifetimes, engine } }).server, filler);
   for (let key = 0; key < KEYS; key++) filler.receive(Buffer.from(post(key)));
-  connect(socket.asFake);
+  new Connection(server, socket);
   const reads = Array.from({ length: KEYS / 32 }, (_, read) => {
     const keys = Array.from({ length: depth }, (_, index) => (read * 7919 + index * 31) % KEYS);
     return Buffer.from(keys.map(request).join(''));

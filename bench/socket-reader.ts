@@ -6,7 +6,9 @@
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { SocketWriter } from '../src/http/socket-carrier.ts';
+import { SystemClock } from '../src/base/clock.ts';
+import type { Carrier, CarrierUser } from '../src/http/carrier.ts';
+import { SocketCarrier } from '../src/http/socket-carrier.ts';
 import { READ_BYTES_MAX, readInto } from '../src/http/socket-reader.ts';
 import type { Bench } from './harness.ts';
 
@@ -28,15 +30,12 @@ export const bench: Bench = {
     });
     const buffer = Buffer.allocUnsafeSlow(READ_BYTES_MAX);
     const single = await serve((accepted) => {
-      const socket = readInto(buffer, accepted, () => socket.write(RESPONSE));
+      const socket = readInto(buffer, accepted, { onBytes: () => socket.write(RESPONSE) });
     });
+    const host = { clock: new SystemClock(), readBuffer: buffer };
     const direct = await serve((accepted) => {
-      const socket = readInto(buffer, accepted, () => writer.write(RESPONSE, true));
-      const writer = new SocketWriter(
-        socket,
-        () => {},
-        () => {},
-      );
+      const carrier = new SocketCarrier(accepted, host);
+      carrier.open(responder(carrier));
     });
     await harness.compare('round trips', [
       { name: 'stream', round: () => stream.load(roundTrips) },
@@ -46,6 +45,18 @@ export const bench: Bench = {
     for (const side of [stream, single, direct]) side.close();
   },
 };
+
+/** A user that responds to each read. */
+function responder(carrier: Carrier): CarrierUser {
+  return {
+    onBytes: () => carrier.write(RESPONSE),
+    onInputEnd: () => carrier.destroy(),
+    onTaken() {},
+    onEnded() {},
+    onFailed() {},
+    onClosed() {},
+  };
+}
 
 /** A server and its clients; `load` returns the round trips per second. */
 async function serve(accept: (socket: Socket) => void) {

@@ -1,31 +1,34 @@
 /**
- * A socket that accepts every write and stores nothing, so that only the server's cost is measured.
+ * A carrier that accepts every write and stores nothing, so that only the server's cost is measured.
  */
-import { EventEmitter } from 'node:events';
-import type { FakeCarrier } from '../../spec/http/fake-carrier.ts';
+import { type Carrier, type CarrierUser, TAKEN } from '../../src/http/carrier.ts';
 
-export class NullCarrier extends EventEmitter {
-  readonly writableLength = 0;
-  readonly writableEnded = false;
+export class NullCarrier implements Carrier {
+  readonly peerAddress = '';
+  readonly localPort = undefined;
+  readonly remotePort = undefined;
+  readonly isCopying = false;
+  readonly untakenBytes = 0;
   bytesWritten = 0;
+  #user: CarrierUser | undefined;
 
-  /** Returns this socket as the type that a test server connects. */
-  get asFake(): FakeCarrier {
-    return { socket: this } as unknown as FakeCarrier;
-  }
-
-  write(bytes: Buffer, callback?: () => void): boolean {
-    this.bytesWritten += bytes.length;
-    if (callback) process.nextTick(callback);
-    return true;
-  }
-
+  /** Passes received bytes to the user. */
   receive(bytes: Buffer): void {
-    this.emit('data', bytes);
+    this.#user?.onBytes(bytes, bytes.length);
   }
 
-  end(): void {}
+  open(user: CarrierUser): void {
+    this.#user = user;
+  }
+
+  write(bytes: Buffer): typeof TAKEN {
+    this.bytesWritten += bytes.length;
+    return TAKEN;
+  }
+
   pause(): void {}
   resume(): void {}
+  look(): void {}
+  end(): void {}
   destroy(): void {}
 }

@@ -1,124 +1,609 @@
 /**
- * Covers src/http/socket-carrier.ts. Responses written to a socket's handle are sent as by a
- * stream: completely, in order, with a callback.
+ * Cases of the carriers' contract, run on every implementation. Each use is checked: the order of
+ * calls, what may be called within a call, and that a closed carrier calls nothing.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { Socket } from 'node:net';
-import { describe, it } from 'node:test';
-import { SocketWriter } from '../../src/http/socket-carrier.ts';
-import { READ_BYTES_MAX, readInto } from '../../src/http/socket-reader.ts';
-import { socketPair } from './socket-pair.ts';
+import { connect } from 'node:net';
+import { afterEach, describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import {
+  type Carrier,
+  type CarrierUser,
+  FAILED,
+  LOOK_BYTES_MAX,
+  TAKEN,
+  WAITS,
+} from '../../src/http/carrier.ts';
+import { SocketCarrier } from '../../src/http/socket-carrier.ts';
+import { identity, tlsClient } from '../tls/identity.ts';
+import {
+  type Client,
+  fakePair,
+  type Pair,
+  plainPair,
+  READ_BUFFER,
+  streamPair,
+  tlsPair,
+} from './carrier-pairs.ts';
+import { FakeCarrier } from './fake-carrier.ts';
+import { createTestServer } from './test-server.ts';
 
 /** More bytes than the kernel's buffers accept while the client does not read. */
 const LONG = Buffer.alloc(16_777_216, 'abcdefg');
+/** Limit for the turns of a wait. */
+const TURNS_MAX = 1_000_000;
 
-/**
- * Returns a connection: the client's side, which does not read yet, and the server's side with its
- * writer.
- */
-async function connection() {
-  const [client, accepted] = await socketPair();
-  client.pause().on('error', () => {});
-  const socket = readInto(Buffer.alloc(READ_BYTES_MAX), accepted, () => {});
-  socket.on('error', () => socket.destroy());
-  const callbacks: (Error | null | undefined)[] = [];
-  let onTold = (): void => {};
-  const writer = new SocketWriter(
-    socket,
-    (error) => {
-      callbacks.push(error);
-      onTold();
-    },
-    () => socket.destroy(),
-  );
-  const callbackTimes = async (count: number): Promise<void> => {
-    while (callbacks.length < count) {
-      await new Promise<void>((resolve) => {
-        onTold = resolve;
-      });
-    }
-  };
-  // The first response of the process is written through the stream.
-  assert(writer.write(Buffer.from('first '), true));
-  return { client, socket, writer, callbacks, callbackTimes };
-}
+const USER_CALLS = ['onBytes', 'onInputEnd', 'onTaken', 'onEnded', 'onFailed', 'onClosed'] as const;
+type UserCall = (typeof USER_CALLS)[number];
 
-async function readAll(client: Socket): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  client.on('data', (chunk: Buffer) => chunks.push(chunk)).resume();
-  await once(client, 'end');
-  return Buffer.concat(chunks);
-}
+/** A user that records its calls and checks their order. */
+class RecordingUser implements CarrierUser {
+  readonly calls: UserCall[] = [];
+  readonly chunks: Buffer[] = [];
+  readonly buffers = new Set<Buffer>();
+  /** Runs within each call. */
+  react: (call: UserCall) => void = () => {};
+  /** The call of the carrier in progress. */
+  within: string | undefined;
+  isOver = false;
+  isWaiting = false;
 
-describe('SocketWriter', () => {
-  it('needs no callback for bytes that the kernel accepts immediately', async () => {
-    const { client, socket, writer, callbacks } = await connection();
-    for (const text of ['second ', 'third']) assert(writer.write(Buffer.from(text), true));
-    assert.equal(writer.waitingBytes, 0);
-    assert.equal(socket.writableLength, 0);
-    socket.end();
-    assert.equal(String(await readAll(client)), 'first second third');
-    assert.deepEqual(callbacks, []);
-    client.destroy();
-  });
-
-  for (const isLeft of [false, true]) {
-    it(`calls back when a slow client has accepted the rest${isLeft ? ' of a run' : ''}`, async () => {
-      const { client, socket, writer, callbacks, callbackTimes } = await connection();
-      assert(!writer.write(LONG, isLeft));
-      assert(writer.waitingBytes > 0 && writer.waitingBytes < LONG.length);
-      assert.deepEqual(callbacks, []);
-      const read = readAll(client);
-      await callbackTimes(1);
-      assert.deepEqual(callbacks, [undefined]);
-      assert.equal(writer.waitingBytes, 0);
-      assert(writer.write(Buffer.from('last'), true));
-      socket.end();
-      const all = await read;
-      assert(all.equals(Buffer.concat([Buffer.from('first '), LONG, Buffer.from('last')])));
-      client.destroy();
-    });
+  get received(): Buffer {
+    return Buffer.concat(this.chunks);
   }
 
-  it('sends waiting bytes before a half-close', async () => {
-    const { client, socket, writer } = await connection();
-    assert(!writer.write(LONG, false));
-    socket.end();
-    assert.equal((await readAll(client)).length, LONG.length + 'first '.length);
-    client.destroy();
+  count(call: UserCall): number {
+    return this.calls.filter((each) => each === call).length;
+  }
+
+  onBytes(bytes: Buffer, length: number): void {
+    assert(length > 0 && length <= 65536);
+    assert.equal(this.count('onInputEnd'), 0, 'bytes after the end');
+    this.buffers.add(bytes);
+    this.chunks.push(Buffer.from(bytes.subarray(0, length)));
+    this.#on('onBytes');
+  }
+
+  onInputEnd(): void {
+    this.#on('onInputEnd');
+  }
+
+  onTaken(): void {
+    assert(this.isWaiting, 'a write waits');
+    this.isWaiting = false;
+    this.#on('onTaken');
+  }
+
+  onEnded(): void {
+    assert(!this.isWaiting, 'everything has been taken');
+    this.#on('onEnded');
+  }
+
+  onFailed(): void {
+    this.#on('onFailed');
+  }
+
+  onClosed(): void {
+    this.#on('onClosed');
+  }
+
+  #on(call: UserCall): void {
+    const { within } = this;
+    const mayBeWithin = call === 'onEnded' ? 'end' : call === 'onClosed' ? 'destroy' : undefined;
+    assert(within === undefined || within === mayBeWithin, `${call} within ${within}`);
+    assert.notEqual(this.calls.at(-1), 'onClosed', `${call} after the last call`);
+    if (call === 'onFailed') {
+      assert(!this.isOver, 'the user knows');
+      this.isOver = true;
+    } else if (call !== 'onClosed') {
+      assert(!this.isOver, `${call} after a failure or destroy`);
+      if (call !== 'onBytes' && call !== 'onTaken') assert.equal(this.count(call), 0);
+    }
+    this.calls.push(call);
+    this.within = undefined;
+    this.react(call);
+    this.within = within;
+  }
+}
+
+/** A carrier in use: passes on the calls and records what its user knows. */
+class CheckedCarrier {
+  readonly client: Client;
+  readonly carrier: Carrier;
+  readonly user = new RecordingUser();
+
+  constructor({ carrier, client }: Pair) {
+    this.carrier = carrier;
+    this.client = client;
+  }
+
+  open(): void {
+    this.#call('open', () => this.carrier.open(this.user));
+  }
+
+  write(bytes: Buffer | string): number {
+    const { user, carrier } = this;
+    const result = this.#call('write', () => carrier.write(Buffer.from(bytes)));
+    if (result === WAITS) user.isWaiting = true;
+    else if (result === TAKEN) assert.equal(carrier.untakenBytes, 0);
+    if (result === FAILED) user.isOver = true;
+    return result;
+  }
+
+  /** Writes bytes that are taken, at once or later. */
+  async send(bytes: Buffer | string): Promise<void> {
+    assert.notEqual(this.write(bytes), FAILED);
+    await until(() => !this.user.isWaiting, 'taken');
+  }
+
+  pause(): void {
+    this.#call('pause', () => this.carrier.pause());
+  }
+
+  resume(): void {
+    this.#call('resume', () => this.carrier.resume());
+  }
+
+  async look(): Promise<void> {
+    let hasLooked = false;
+    this.#call('look', () => {
+      this.carrier.look(() => {
+        hasLooked = true;
+      });
+    });
+    assert(!hasLooked, 'a look takes a turn');
+    await until(() => hasLooked || this.user.isOver, 'looked');
+  }
+
+  end(): void {
+    this.#call('end', () => this.carrier.end());
+  }
+
+  destroy(): void {
+    this.user.isOver = true;
+    this.#call('destroy', () => this.carrier.destroy());
+  }
+
+  /** Waits for calls of the user. */
+  async called(call: UserCall, times = 1): Promise<void> {
+    await until(() => this.user.count(call) >= times, call);
+  }
+
+  #call<T>(name: string, run: () => T): T {
+    const { within } = this.user;
+    this.user.within = name;
+    const result = run();
+    this.user.within = within;
+    return result;
+  }
+}
+
+async function until(holds: () => boolean, what: string): Promise<void> {
+  for (let turns = 0; !holds(); turns++) {
+    assert(turns < TURNS_MAX, `waits for: ${what}`);
+    await nextTurn();
+  }
+}
+
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await nextTurn();
+}
+
+const open: CheckedCarrier[] = [];
+
+afterEach(() => {
+  for (const { carrier, client } of open.splice(0)) {
+    carrier.destroy();
+    client.reset();
+  }
+});
+
+const IMPLEMENTATIONS = [
+  ['a socket', plainPair],
+  ['a socket whose handle cannot be used', streamPair],
+  ['a TLS socket', tlsPair],
+  ['the fake', fakePair],
+] as const;
+
+for (const [name, create] of IMPLEMENTATIONS) {
+  const isTls = create === tlsPair;
+  const pair = async (): Promise<CheckedCarrier> => {
+    const checked = new CheckedCarrier(await create());
+    open.push(checked);
+    return checked;
+  };
+  const opened = async (): Promise<CheckedCarrier> => {
+    const checked = await pair();
+    checked.open();
+    return checked;
+  };
+  /** Returns a carrier that has written more than its client's side accepts. */
+  const waiting = async (): Promise<CheckedCarrier> => {
+    const checked = await opened();
+    assert.equal(checked.write(LONG), WAITS);
+    await turns(3);
+    assert(checked.carrier.untakenBytes > 0);
+    assert.equal(checked.user.count('onTaken'), 0);
+    return checked;
+  };
+  /** Returns a carrier whose client reads. */
+  const read = async (): Promise<CheckedCarrier> => {
+    const checked = await opened();
+    checked.client.read();
+    return checked;
+  };
+
+  describe(`Reading from ${name}`, () => {
+    it('passes all bytes in order, each valid during the call', async () => {
+      const { client, user } = await opened();
+      const sent = Buffer.alloc(300_000, 'abcdefg');
+      client.send(sent);
+      await until(() => user.received.length >= sent.length, 'all');
+      assert(user.received.equals(sent));
+    });
+
+    it('reports the end of input, and can still send', async () => {
+      const checked = await read();
+      const { client, user } = checked;
+      client.send('last');
+      client.end();
+      await checked.called('onInputEnd');
+      assert.equal(String(user.received), 'last');
+      await checked.send('answer');
+      checked.end();
+      await checked.called('onClosed');
+      await until(() => client.isEnded, 'end');
+      assert.equal(String(client.received), 'answer');
+      assert.equal(user.count('onFailed'), 0);
+    });
+
+    it('reports a reset', async () => {
+      const checked = await opened();
+      checked.client.reset();
+      await checked.called('onClosed');
+      assert.deepEqual(checked.user.calls, isTls ? checked.user.calls : ['onFailed', 'onClosed']);
+    });
+
+    it('stops reading while paused', async () => {
+      const checked = await opened();
+      const { client, user } = checked;
+      client.send('one');
+      await until(() => user.received.length === 3, 'one');
+      checked.pause();
+      client.send('two');
+      await turns(5);
+      assert.equal(String(user.received), 'one');
+      checked.resume();
+      await until(() => user.received.length === 6, 'two');
+      assert.equal(String(user.received), 'onetwo');
+    });
+
+    it('stops within a call, and passes the rest and the end when it resumes', async () => {
+      const checked = await opened();
+      const { client, user } = checked;
+      const sent = Buffer.alloc(1_000_000, 'abcdefg');
+      user.react = (call) => {
+        if (call === 'onBytes') checked.pause();
+      };
+      client.send(sent);
+      client.end();
+      await checked.called('onBytes');
+      for (let reads = 1; user.received.length < sent.length; reads++) {
+        await turns(3);
+        assert.equal(user.count('onBytes'), reads);
+        assert.equal(user.count('onInputEnd'), 0);
+        checked.resume();
+        await checked.called('onBytes', reads + 1);
+      }
+      checked.resume();
+      await checked.called('onInputEnd');
+      assert(user.received.equals(sent));
+    });
+
+    it('passes what has arrived before a look reports', async () => {
+      const checked = await opened();
+      const { client, user } = checked;
+      await checked.look();
+      for (let piece = 1; piece <= 20; piece++) {
+        const bytes = Buffer.alloc(piece * 100, 'x');
+        const before = user.received.length;
+        client.send(bytes);
+        await checked.look();
+        // The client's side of TLS sends in a later turn.
+        if (isTls) await until(() => user.received.length > before, 'bytes');
+        assert.equal(user.received.length, before + bytes.length);
+        assert(bytes.length < LOOK_BYTES_MAX);
+      }
+    });
+  });
+
+  describe(`Writing to ${name}`, () => {
+    if (!isTls) {
+      it('needs no callback for bytes that the kernel accepts immediately', async () => {
+        const checked = await read();
+        const { client, user, carrier } = checked;
+        for (const text of ['first ', 'second ', 'third']) {
+          assert.equal(checked.write(text), TAKEN);
+          assert.equal(carrier.untakenBytes, 0);
+        }
+        checked.end();
+        await until(() => client.isEnded, 'end');
+        assert.equal(String(client.received), 'first second third');
+        assert.deepEqual(user.calls, ['onEnded']);
+      });
+    }
+
+    it('calls back when a slow client has accepted the rest', async () => {
+      const checked = await waiting();
+      const { client, carrier } = checked;
+      assert(carrier.untakenBytes <= LONG.length);
+      client.read();
+      await checked.called('onTaken');
+      assert.equal(carrier.untakenBytes, 0);
+      await checked.send('last');
+      checked.end();
+      await until(() => client.isEnded, 'end');
+      assert(client.received.equals(Buffer.concat([LONG, Buffer.from('last')])));
+    });
+
+    it('calls back when a slow client has accepted the rest of a run', async () => {
+      const checked = await opened();
+      const { client } = checked;
+      let length = 0;
+      let at = 0;
+      for (; ; at += length) {
+        length = 65_536 + (at % 7);
+        const result = checked.write(LONG.subarray(at, at + length));
+        if (result === TAKEN) continue;
+        assert.equal(result, WAITS);
+        await turns(5);
+        if (checked.user.isWaiting) break;
+      }
+      at += length;
+      client.read();
+      await until(() => !checked.user.isWaiting, 'taken');
+      checked.end();
+      await until(() => client.isEnded, 'end');
+      assert(client.received.equals(LONG.subarray(0, at)));
+    });
+
+    it('sends waiting bytes before a half-close', async () => {
+      const checked = await waiting();
+      const { client, user } = checked;
+      checked.end();
+      checked.end();
+      client.read();
+      await until(() => client.isEnded, 'end');
+      assert.equal(client.received.length, LONG.length);
+      await checked.called('onEnded');
+      assert.deepEqual(user.calls, ['onTaken', 'onEnded']);
+      client.send('still read');
+      await until(() => user.received.length === 10, 'bytes');
+      client.end();
+      await checked.called('onClosed');
+    });
+
+    it('continues after the client has ended its side, while bytes wait', async () => {
+      const checked = await waiting();
+      checked.client.end();
+      await checked.called('onInputEnd');
+      checked.client.read();
+      await checked.called('onTaken');
+      checked.end();
+      await checked.called('onClosed');
+      await until(() => checked.client.isEnded, 'end');
+      assert.equal(checked.client.received.length, LONG.length);
+    });
+
+    it('reports a connection that fails while bytes wait, once', async () => {
+      const checked = await waiting();
+      const { client, user } = checked;
+      client.reset();
+      await checked.called('onClosed');
+      assert.equal(checked.write('to nobody'), FAILED);
+      assert.equal(user.count('onTaken'), 0);
+      if (!isTls) assert.deepEqual(user.calls, ['onFailed', 'onClosed']);
+    });
+
+    it('drops bytes written after the socket has been destroyed', async () => {
+      const checked = await read();
+      checked.destroy();
+      assert.equal(checked.write('to nobody'), FAILED);
+      await checked.called('onClosed');
+      assert.equal(checked.write('to nobody'), FAILED);
+      assert.deepEqual(checked.user.calls, ['onClosed']);
+      await until(() => checked.client.isEnded, 'end');
+      assert.equal(checked.client.received.length, 0);
+    });
+
+    it('can be done before it is opened, and before it is destroyed instead', async () => {
+      const { carrier, client } = await pair();
+      assert.notEqual(carrier.write(Buffer.from('refused')), FAILED);
+      if (!isTls) carrier.destroy();
+      client.read();
+      await until(() => client.received.length === 7, 'bytes');
+      assert.equal(String(client.received), 'refused');
+    });
+  });
+
+  describe(`The end of ${name}`, () => {
+    /** The uses that a reset may meet. */
+    const USES: Readonly<Record<string, (checked: CheckedCarrier) => unknown>> = {
+      open: () => {},
+      write: (checked) => checked.write('response'),
+      pause: (checked) => checked.pause(),
+      resume(checked) {
+        checked.pause();
+        checked.resume();
+      },
+      look: (checked) => checked.look(),
+      end: (checked) => checked.end(),
+      destroy: (checked) => checked.destroy(),
+    };
+    for (const [use, run] of Object.entries(USES)) {
+      for (const when of ['before', 'long before', 'after', 'within the calls before']) {
+        it(`by a reset ${when} ${use} is reported once`, async () => {
+          const checked = await pair();
+          const { client, user } = checked;
+          if (when === 'before') client.reset();
+          checked.open();
+          if (when === 'long before') {
+            client.reset();
+            await turns(10);
+          } else if (when === 'within the calls before') {
+            user.react = (call) => {
+              if (call !== 'onBytes' || client.isClosed) return;
+              client.reset();
+              void run(checked);
+            };
+            client.send('request');
+            await checked.called('onBytes');
+          }
+          if (when !== 'within the calls before') {
+            const result = run(checked);
+            if (when === 'after') client.reset();
+            await result;
+          }
+          await turns(3);
+          // A paused carrier does not notice.
+          if (!user.isOver) checked.resume();
+          await turns(3);
+          if (!user.isOver && user.isWaiting === false) checked.destroy();
+          await checked.called('onClosed');
+          assert.equal(user.calls.at(-1), 'onClosed');
+        });
+      }
+    }
+
+    it('comes once both sides have ended, whichever was first', async () => {
+      for (const isFirst of [true, false]) {
+        const checked = await read();
+        const { client, user } = checked;
+        if (isFirst) client.end();
+        else checked.end();
+        await checked.called(isFirst ? 'onInputEnd' : 'onEnded');
+        await turns(5);
+        assert.equal(user.count('onClosed'), 0);
+        if (isFirst) checked.end();
+        else client.end();
+        await checked.called('onClosed');
+        const [first, second] = ['onInputEnd', 'onEnded'] as const;
+        assert.deepEqual(user.calls, [
+          ...(isFirst ? [first, second] : [second, first]),
+          'onClosed',
+        ]);
+      }
+    });
+
+    for (const call of USER_CALLS) {
+      it(`can be ordered within ${call}`, async () => {
+        const checked = await opened();
+        const { client, user } = checked;
+        user.react = (each) => {
+          if (each === call) checked.destroy();
+        };
+        if (call === 'onBytes') client.send(Buffer.alloc(200_000, 'x'));
+        else if (call === 'onInputEnd') client.end();
+        else if (call === 'onTaken') {
+          assert.equal(checked.write(LONG), WAITS);
+          await turns(3);
+          client.read();
+        } else if (call === 'onEnded') checked.end();
+        else client.reset();
+        await checked.called('onClosed');
+        await turns(5);
+        if (!isTls || user.calls.includes(call)) {
+          const earlier = user.calls.slice(0, -1);
+          if (call !== 'onClosed') assert.deepEqual(earlier, [call]);
+        }
+        assert.equal(user.count('onClosed'), 1);
+      });
+    }
+
+    it('by destroy drops what waits, and repeated calls have no effect', async () => {
+      const checked = await waiting();
+      checked.destroy();
+      checked.destroy();
+      checked.end();
+      checked.pause();
+      checked.resume();
+      await checked.called('onClosed');
+      await turns(5);
+      assert.deepEqual(checked.user.calls, ['onClosed']);
+    });
+  });
+}
+
+describe('A socket', () => {
+  it('reads only into the passed buffer', async () => {
+    const checked = new CheckedCarrier(await plainPair());
+    open.push(checked);
+    checked.open();
+    checked.client.send(Buffer.alloc(300_000, 'abcdefg'));
+    await until(() => checked.user.received.length === 300_000, 'all');
+    assert.deepEqual([...checked.user.buffers], [READ_BUFFER]);
+    assert.equal(checked.carrier.peerAddress, '127.0.0.1');
   });
 
   it('writes through the stream while the stream has unsent bytes', async () => {
-    const { client, socket, writer, callbackTimes } = await connection();
-    socket.write(LONG);
-    assert(!writer.write(Buffer.from('behind'), true));
-    assert.equal(writer.waitingBytes, LONG.length + 'behind'.length);
-    const read = readAll(client);
-    await callbackTimes(1);
-    socket.end();
-    const all = await read;
-    assert.equal(all.length, 'first '.length + LONG.length + 'behind'.length);
+    const { accepted, ...pair } = await streamPair();
+    const checked = new CheckedCarrier(pair);
+    open.push(checked);
+    checked.open();
+    accepted.write(LONG);
+    assert.equal(checked.write('behind'), WAITS);
+    assert.equal(checked.carrier.untakenBytes, LONG.length + 'behind'.length);
+    checked.client.read();
+    await checked.called('onTaken');
+    checked.end();
+    await until(() => checked.client.isEnded, 'end');
+    const all = checked.client.received;
+    assert.equal(all.length, LONG.length + 'behind'.length);
     assert.equal(all.toString('latin1', all.length - 6), 'behind');
-    client.destroy();
   });
+});
 
-  it('reports a connection that fails while bytes wait, once', async () => {
-    const { client, socket, writer, callbacks, callbackTimes } = await connection();
-    assert(!writer.write(LONG, false));
-    client.resetAndDestroy();
-    await callbackTimes(1);
-    assert(callbacks[0] instanceof Error);
-    assert(socket.destroyed);
-    assert(writer.write(Buffer.from('to nobody'), true));
-    assert.equal(callbacks.length, 1);
+for (const tls of [undefined, identity('server')]) {
+  it(`a server makes all carriers by its option${tls ? ', over TLS' : ''}`, async () => {
+    const made: Carrier[] = [];
+    const { server } = createTestServer(
+      { connectionsMax: 1 },
+      {
+        ...(tls && { tls }),
+        carry(socket, host) {
+          const carrier = new SocketCarrier(socket, host);
+          made.push(carrier);
+          return carrier;
+        },
+      },
+    );
+    const { port } = await server.listen('127.0.0.1', 0);
+    const first = tls ? tlsClient(port) : connect(port, '127.0.0.1');
+    await until(() => made.length === 1, 'the first');
+    const second = connect(port, '127.0.0.1').on('error', () => {});
+    let text = '';
+    second.on('data', (chunk) => {
+      text += chunk;
+    });
+    await once(second, 'close');
+    // A connection over TLS is refused before its handshake.
+    assert.equal(made.length, tls ? 1 : 2);
+    assert.match(text, tls ? /^$/ : /^HTTP\/1\.1 503 /);
+    first.destroy();
+    server.abort();
   });
+}
 
-  it('drops bytes written after the socket has been destroyed', async () => {
-    const { client, socket, writer, callbacks } = await connection();
-    socket.destroy();
-    assert(writer.write(Buffer.from('to nobody'), false));
-    assert.deepEqual(callbacks, []);
-    client.destroy();
-  });
+it('the fake overwrites received bytes after the call', () => {
+  const carrier = new FakeCarrier();
+  const buffers: Buffer[] = [];
+  const user = new RecordingUser();
+  user.onBytes = (bytes) => {
+    buffers.push(bytes);
+    assert.equal(String(bytes), 'received');
+  };
+  carrier.open(user);
+  carrier.receive('received');
+  assert(buffers[0]?.every((byte) => byte === 0xdd));
 });

@@ -354,7 +354,7 @@ for (const [kind, open] of Object.entries(SERVERS)) {
           const before = server.server.inFlight.usedBytes;
           const { socket, statuses } = client(server);
           socket.receive(LIVE + poll('q', 30) + LIVE);
-          socket.emit('end');
+          socket.receiveEnd();
           assert.deepEqual(statuses(), [200]);
           sync();
           await nextTurn();

@@ -38,8 +38,7 @@ export function checkDrain(seed: number): void {
     reader.receive(requests.join(''));
   };
   const step = (): void => {
-    for (let takes = random.below(4); takes > 0 && reader.writableLength > 0; takes--)
-      reader.take();
+    for (let takes = random.below(4); takes > 0 && reader.untakenBytes > 0; takes--) reader.take();
     if (random.below(3) > 0) clock.endTurn();
     if (random.below(3) === 0) clock.advance(random.below(300));
   };
@@ -56,7 +55,7 @@ export function checkDrain(seed: number): void {
   server.server.isDraining = true;
   server.server.drainedMs = clock.now();
   connection.drain(false);
-  for (let steps = 0; !reader.writableEnded || reader.writableLength > 0; steps++) {
+  for (let steps = 0; !reader.writableEnded || reader.untakenBytes > 0; steps++) {
     assert(steps < STEPS_MAX, 'the connection does not end');
     assert(!reader.isDestroyed, 'a response was cut off');
     if (goesOn && random.below(3) === 0) send(1 + random.below(20));

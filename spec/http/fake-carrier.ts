@@ -1,42 +1,57 @@
 /**
- * An in-memory socket for the specs of the HTTP server. Sent bytes are recorded. Received bytes are
- * emitted immediately or, if the socket is paused, when it is resumed. The kernel accepts
- * everything unless configured otherwise. Neither time nor a turn of the event loop passes.
+ * An in-memory carrier for the specs of the HTTP server, with its client's side. Sent bytes are
+ * recorded. Received bytes are passed immediately or, if reading is paused, when it resumes; they
+ * are overwritten after the call. The kernel accepts everything unless configured otherwise.
+ * Neither time nor a turn of the event loop passes.
  */
-import { EventEmitter } from 'node:events';
-import type { Socket } from 'node:net';
+import assert from 'node:assert/strict';
+import type { Clock } from '../../src/base/clock.ts';
+import { type Carrier, type CarrierUser, FAILED, TAKEN, WAITS } from '../../src/http/carrier.ts';
 
 const READ_BYTES_MAX = 65536;
 
-export class FakeCarrier extends EventEmitter {
+type Defer = (run: () => void) => void;
+
+export class FakeCarrier implements Carrier {
+  readonly peerAddress = '';
+  readonly localPort = undefined;
+  readonly remotePort = undefined;
+  readonly isCopying = false;
   /** Everything that was written. */
   readonly sent: Buffer[] = [];
-  writableLength = 0;
+  /** Whether the server has ended its side. */
   writableEnded = false;
+  /** Whether the carrier is closed or, with `closesLate`, closing. */
   isDestroyed = false;
   isPaused = false;
   /** Whether the kernel accepts no written bytes. */
   isStuck = false;
-  /** Bytes received while the socket was paused. */
+  /** Whether a carrier that is destroyed is closed only by `close`. */
+  closesLate = false;
+  /** The clock whose turns a look takes, instead of those of `defer`. */
+  clock: Clock | undefined;
+  readonly #defer: Defer;
+  #user: CarrierUser | undefined;
+  /** Received bytes that have not been read. */
   readonly #unread: Buffer[] = [];
-  /** Unaccepted writes: their lengths and callbacks. */
-  readonly #waiting: { length: number; readonly callback: (() => void) | undefined }[] = [];
+  /** The bytes of the write that waits, and a copy of them. */
+  #waiting: { readonly bytes: Buffer; readonly copy: Buffer } | undefined;
+  #hasClientEnded = false;
+  #hasInputEnded = false;
+  #hasOutputEnded = false;
+  #isReset = false;
+  #isClosed = false;
 
-  readonly #defer: (run: () => void) => void;
-  #onFinish = (): void => {};
-
-  /**
-   * `defer` runs the socket's work of a later turn: further reads, and callbacks for accepted
-   * bytes.
-   */
-  constructor(defer: (run: () => void) => void = (run) => process.nextTick(run)) {
-    super();
+  /** `defer` runs the carrier's work of a later turn, such as further reads. */
+  constructor(defer: Defer = (run) => process.nextTick(run)) {
     this.#defer = defer;
   }
 
-  /** The socket with the type that a connection requires. */
-  get socket(): Socket {
-    return this as unknown as Socket;
+  open(user: CarrierUser): void {
+    assert.equal(this.#user, undefined, 'opened twice');
+    this.#user = user;
+    this.isPaused = false;
+    if (this.unreadBytes > 0 || this.#hasClientEnded) this.#defer(() => this.#read());
   }
 
   /** The bytes sent so far, one character per byte. */
@@ -44,36 +59,49 @@ export class FakeCarrier extends EventEmitter {
     return Buffer.concat(this.sent).toString('latin1');
   }
 
-  write(bytes: Buffer | string, callback?: (error?: Error) => void): boolean {
-    this.sent.push(Buffer.from(bytes as Buffer));
-    if (this.isStuck) {
-      this.writableLength += bytes.length;
-      this.#waiting.push({ length: bytes.length, callback });
-    } else if (callback) this.#defer(callback);
-    return !this.isStuck;
+  get untakenBytes(): number {
+    return this.#waiting?.bytes.length ?? 0;
   }
 
-  /** Makes the kernel accept all written bytes, and calls back. */
+  /** Received bytes that have not been read, as in the kernel's receive buffer. */
+  get unreadBytes(): number {
+    return this.#unread.reduce((sum, { length }) => sum + length, 0);
+  }
+
+  write(bytes: Buffer): typeof TAKEN | typeof WAITS | typeof FAILED {
+    if (this.isDestroyed || this.#isReset) {
+      this.isDestroyed = true;
+      return FAILED;
+    }
+    assert.equal(this.#waiting, undefined, 'a write waits');
+    assert(bytes.length > 0 && !this.writableEnded);
+    const copy = Buffer.from(bytes);
+    this.sent.push(copy);
+    if (!this.isStuck) return TAKEN;
+    this.#waiting = { bytes, copy };
+    return WAITS;
+  }
+
+  /** Makes the kernel accept the bytes that wait, and all later ones. */
   unstick(): void {
     this.isStuck = false;
-    while (this.#waiting.length > 0) this.take();
-    this.emit('drain');
+    this.take();
   }
 
-  /** Makes the kernel accept the oldest unaccepted bytes. */
+  /** Makes the kernel accept the bytes that wait. */
   take(): void {
-    const first = this.#waiting.shift();
-    this.writableLength -= first?.length ?? 0;
-    first?.callback?.();
-    if (this.writableLength === 0 && this.writableEnded) this.#onFinish();
+    if (this.#waiting === undefined) return;
+    const { bytes, copy } = this.#waiting;
+    assert(bytes.equals(copy), 'bytes that waited have been overwritten');
+    this.#waiting = undefined;
+    if (!this.isDestroyed) this.#user?.onTaken();
+    if (this.writableEnded) this.#endOutput();
   }
 
-  /** Ends the server's side, after a text or before a call. */
-  end(last: string | (() => void)): void {
-    if (typeof last === 'string') this.write(Buffer.from(last));
-    else this.#onFinish = last;
+  end(): void {
+    if (this.writableEnded || this.isDestroyed) return;
     this.writableEnded = true;
-    if (this.writableLength === 0) this.#onFinish();
+    if (this.#waiting === undefined) this.#endOutput();
   }
 
   pause(): void {
@@ -85,36 +113,79 @@ export class FakeCarrier extends EventEmitter {
     if (this.#unread.length > 0) this.#defer(() => this.#read());
   }
 
+  look(onLooked: () => void): void {
+    const endOfTurn: Defer = (run) => (this.clock ? this.clock.endOfTurn(run) : this.#defer(run));
+    endOfTurn(() => endOfTurn(() => this.isDestroyed || onLooked()));
+  }
+
   destroy(): void {
     if (this.isDestroyed) return;
     this.isDestroyed = true;
-    this.emit('close');
+    if (!this.closesLate) this.close();
+  }
+
+  /** Completes the close of a carrier that closes late. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.isDestroyed = true;
+    this.#isClosed = true;
+    this.#user?.onClosed();
   }
 
   /** Receives bytes from the client, as a socket reads them: at most 64 KiB at a time. */
   receive(bytes: Buffer | string): void {
     const all = typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes;
     for (let at = 0; at < all.length; at += READ_BYTES_MAX) {
-      this.#unread.push(all.subarray(at, at + READ_BYTES_MAX));
+      this.#unread.push(Buffer.from(all.subarray(at, at + READ_BYTES_MAX)));
     }
     this.#read();
   }
 
-  /** Received bytes that have not been read, as in the kernel's receive buffer. */
-  get unreadBytes(): number {
-    return this.#unread.reduce((sum, { length }) => sum + length, 0);
+  /** Ends the client's side. */
+  receiveEnd(): void {
+    this.#hasClientEnded = true;
+    this.#read();
+  }
+
+  /** The connection fails: a write fails from now on, and the user is called in a later turn. */
+  reset(): void {
+    this.#isReset = true;
+    this.#defer(() => this.fail());
+  }
+
+  /** The connection has failed. */
+  fail(): void {
+    const isKnown = this.isDestroyed;
+    this.isDestroyed = true;
+    if (!isKnown) this.#user?.onFailed();
+    if (!this.closesLate) this.#defer(() => this.close());
   }
 
   #read(): void {
-    while (!this.isPaused && !this.isDestroyed) {
+    while (!this.isPaused && !this.isDestroyed && this.#user !== undefined) {
       const chunk = this.#unread.shift();
-      if (chunk === undefined) return;
-      this.emit('data', chunk);
+      if (chunk === undefined) break;
+      this.#user.onBytes(chunk, chunk.length);
+      chunk.fill(0xdd);
     }
+    if (this.#unread.length === 0 && this.#hasClientEnded) this.#endInput();
   }
 
-  /** Ends the client's side. */
-  receiveEnd(): void {
-    this.emit('end');
+  #endInput(): void {
+    if (this.#hasInputEnded || this.isDestroyed || this.#user === undefined) return;
+    this.#hasInputEnded = true;
+    this.#user.onInputEnd();
+    this.#closeIfEnded();
+  }
+
+  #endOutput(): void {
+    if (this.isDestroyed) return;
+    this.#hasOutputEnded = true;
+    this.#user?.onEnded();
+    this.#closeIfEnded();
+  }
+
+  #closeIfEnded(): void {
+    if (this.#hasInputEnded && this.#hasOutputEnded) this.#defer(() => this.destroy());
   }
 }

@@ -17,7 +17,7 @@ describe('RefusedConnections', () => {
     const clock = new FakeClock();
     const refused = new RefusedConnections(clock);
     const sockets = Array.from({ length: count }, accepted);
-    const add = (socket: FakeCarrier): void => refused.add(socket.socket, 1, 'Date: now\r\n');
+    const add = (socket: FakeCarrier): void => refused.add(socket, 1, 'Date: now\r\n');
     sockets.forEach(add);
     return { clock, sockets, add };
   }

@@ -65,7 +65,7 @@ export interface TestServer {
   readonly audited: Parameters<Audit['write']>[0][];
   /** Requests to shut the member down. */
   readonly stops: string[];
-  connect(socket: FakeCarrier): Connection;
+  connect(carrier: FakeCarrier): Connection;
 }
 
 /** Parts of the member that the actions and the checks use. */
@@ -97,6 +97,8 @@ export interface TestServerParts {
   readonly servedHosts?: ServedHosts;
   readonly onBadType?: () => void;
   readonly closesIdle?: boolean;
+  /** Makes the carriers of accepted sockets. */
+  readonly carry?: ConstructorParameters<typeof HttpServer>[0]['carry'];
   readonly compatibility?: Compatibility | undefined;
   /** The engine that stores the data, instead of a new one. */
   readonly engine?: EmbeddedEngine;
@@ -116,6 +118,7 @@ export function createTestServer(
     delay,
     onBadType,
     closesIdle = false,
+    carry,
     services = {},
     clock = new FakeClock(),
     sinks = [],
@@ -201,6 +204,7 @@ export function createTestServer(
     delay,
     servedHosts,
     closesIdle,
+    carry,
     fieldLines: crossOrigin.commonLines,
   });
   server.observe = statusCheck(router);
@@ -215,7 +219,10 @@ export function createTestServer(
     failures,
     audited,
     stops,
-    connect: (socket) => new Connection(server, socket.socket),
+    connect(carrier) {
+      carrier.clock = clock;
+      return new Connection(server, carrier);
+    },
   };
 }
 

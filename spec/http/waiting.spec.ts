@@ -54,13 +54,11 @@ describe('A waiting poll', () => {
     it(`takes no item once its connection ends because ${how}`, () => {
       const server = createTestServer({ bodyBytesMax: 65536 });
       const { socket, connection, another, clock } = client(server);
-      // The socket reports in a later turn that it is closed.
-      socket.destroy = () => {
-        socket.isDestroyed = true;
-      };
+      // The carrier reports in a later turn that it is closed.
+      socket.closesLate = true;
       socket.receive(poll('q'));
       if (end === 'backlog') socket.receive(Buffer.alloc(65537, 'x'));
-      else if (end === 'error') socket.emit('error', new Error('reset'));
+      else if (end === 'error') socket.fail();
       else connection.destroy();
       assert(socket.isDestroyed);
       const other = another();
@@ -69,7 +67,7 @@ describe('A waiting poll', () => {
       other.socket.receive(get('queues/q/size'));
       assert.equal(other.responses()[1]?.body, '1');
       assert.equal(socket.text, '');
-      socket.emit('close');
+      socket.close();
       assert.equal(server.server.connectionCount, 0);
     });
   }

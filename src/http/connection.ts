@@ -1,5 +1,5 @@
 /**
- * One client connection: feeds the bytes of the socket to the parser, runs requests, sends their
+ * One client connection: feeds the bytes of its carrier to the parser, runs requests, sends their
  * responses in order, and closes the connection when it is over.
  *
  * - Requests begin in the order sent, if they may be under way together (connection-requests.ts). If the
@@ -8,12 +8,12 @@
  *   the connection. Reading also pauses while the client does not read its responses.
  * - Bytes that stay in memory after a piece of work count in the budget for bytes in flight
  *   (held-bytes.ts). Each piece of work ends with an update of the time limits.
- * - While the server drains, the last request runs after the socket has been read once more: if more has
+ * - While the server drains, the last request runs after the carrier has looked for more: if more has
  *   been received, its response is not the last. Requests received before the stop are all answered
  *   (early-bytes.ts), later ones for one second. After the last response the connection is half-closed
  *   and input is discarded for a while, so that a TCP reset cannot discard the response.
  */
-import type { Socket } from 'node:net';
+import type { Carrier, CarrierUser } from './carrier.ts';
 import { ConnectionRequests } from './connection-requests.ts';
 import type { CutOff } from './cut-off.ts';
 import type { Timed } from './deadlines.ts';
@@ -32,7 +32,6 @@ import {
 import { ResponseQueue } from './response-queue.ts';
 import type { HttpServer } from './server.ts';
 import { Session } from './session.ts';
-import { readInto } from './socket-reader.ts';
 import * as time from './time-limits.ts';
 
 // States. READING: requests are read and run. BLOCKED: no further one before another is answered.
@@ -40,17 +39,17 @@ const READING = 0;
 const BLOCKED = 1;
 /** The client does not read its responses, they may not be sent yet, or other connections run first. */
 const STALLED = 2;
-/** The server drains; the socket is read once more before the last request received is run. */
+/** The server drains; the carrier looks for more input before the last request received is run. */
 const AWAITING_MORE = 3;
 /** The last response has been written; input is discarded. LINGERING: also half-closed. */
 const ENDING = 4;
 const LINGERING = 5;
 const CLOSED = 6;
 
-export class Connection implements Timed, Scheduled {
+export class Connection implements CarrierUser, Timed, Scheduled {
   readonly session: Session;
   readonly #server: HttpServer;
-  readonly #socket: Socket;
+  readonly #carrier: Carrier;
   readonly #input: Input;
   readonly #parser: RequestParser;
   readonly #responses: ResponseQueue;
@@ -76,24 +75,18 @@ export class Connection implements Timed, Scheduled {
   /** Set by the server: whether it will call `release` at the end of the turn. */
   isWoken = false;
 
-  constructor(server: HttpServer, accepted: Socket) {
+  constructor(server: HttpServer, carrier: Carrier) {
     this.#server = server;
-    const socket = readInto(server.readBuffer, accepted, (bytes, length) => {
-      this.#socketOnRead(bytes, length);
-    });
-    this.#socket = socket;
-    this.session = new Session(socket.remoteAddress ?? '');
-    this.#input = new Input(socket, server.limits, server.servedHosts);
+    this.#carrier = carrier;
+    this.session = new Session(carrier.peerAddress);
+    this.#input = new Input(carrier, server.limits, server.servedHosts);
     this.#parser = this.#input.parser;
-    this.#responses = new ResponseQueue(socket, server, this);
+    this.#responses = new ResponseQueue(carrier, server, this);
     this.#requests = new ConnectionRequests(server.requests);
     server.tick();
     this.#limits = new time.TimeLimits(server, this);
+    carrier.open(this);
     if (server.isDraining) this.onStop();
-    socket.on('end', () => this.#socketOnEnd());
-    socket.on('drain', () => this.release());
-    socket.on('error', () => this.destroy());
-    socket.on('close', () => this.#socketOnClose());
   }
 
   get mayWait(): boolean {
@@ -108,8 +101,8 @@ export class Connection implements Timed, Scheduled {
 
   /** Called when the server is stopped, before it drains. */
   onStop(): void {
-    const { clock, receiveBufferBytesMax } = this.#server;
-    this.#early ??= new EarlyBytes(clock, this.#input, receiveBufferBytesMax);
+    const { receiveBufferBytesMax } = this.#server;
+    this.#early ??= new EarlyBytes(this.#carrier, this.#input, receiveBufferBytesMax);
   }
 
   /**
@@ -127,7 +120,7 @@ export class Connection implements Timed, Scheduled {
   /** Ends the connection immediately, without the responses to the requests under way. */
   destroy(): void {
     this.#abandon();
-    this.#socket.destroy();
+    this.#carrier.destroy();
   }
 
   /** Ends the connection immediately. Returns the losses of its client; undefined for none. */
@@ -137,9 +130,9 @@ export class Connection implements Timed, Scheduled {
     const received = this.#requests.unansweredCount + this.#input.requestCount;
     const requests = received + this.#responses.unsentCount;
     const responseBytes = this.#responses.untakenBytes;
-    // A socket that is closed with unread input is reset, so responses already sent may be lost.
-    const sentBytes = this.#server.unacknowledged.of(this.#socket, this.#server.nowMs);
-    // The first request may be unread in the socket.
+    // A connection that is closed with unread input is reset, so responses already sent may be lost.
+    const sentBytes = this.#server.unacknowledged.of(this.#carrier, this.#server.nowMs);
+    // The first request may not have been read yet.
     const isUnread = this.#limits.isNew || (this.#input.isPaused && !this.#isInputOver);
     this.destroy();
     if (lostBytes > 0) return { requests: 1, responseBytes: lostBytes };
@@ -224,7 +217,7 @@ export class Connection implements Timed, Scheduled {
     this.release();
   }
 
-  #socketOnRead(bytes: Buffer, length: number): void {
+  onBytes(bytes: Buffer, length: number): void {
     this.#server.tick();
     if (this.#early !== undefined) this.#early.onRead(length);
     if (this.#state === READING) {
@@ -237,14 +230,30 @@ export class Connection implements Timed, Scheduled {
     } else this.#sendsMore = true;
   }
 
-  #socketOnEnd(): void {
+  onInputEnd(): void {
     this.session.hasInputEnded = true;
     this.#early?.complete();
     this.#finishWaiting();
     this.release();
   }
 
-  #socketOnClose(): void {
+  onTaken(): void {
+    this.#responses.onTaken();
+    this.release();
+  }
+
+  onEnded(): void {
+    if (this.#state === CLOSED) return;
+    this.#server.tick();
+    this.#state = LINGERING;
+    this.#updateLimits();
+  }
+
+  onFailed(): void {
+    this.#abandon();
+  }
+
+  onClosed(): void {
     this.#abandon();
     this.#limits.leave();
     this.#responses.drop();
@@ -414,26 +423,25 @@ export class Connection implements Timed, Scheduled {
     }
   }
 
-  /** Whether the request may be the last: no input follows it, but the socket may still have some. */
+  /** Whether the request may be the last: no input follows it, but the carrier may still have some. */
   #mayBeLast(): boolean {
     if (this.hasUnread || this.session.hasInputEnded) return false;
     return !this.#server.isDrainOver || this.#early?.areLeft !== false;
   }
 
   /**
-   * Runs the request when more has been received, or the socket has been read once more. Until then no
+   * Runs the request when more has been received, or the carrier has looked for more. Until then no
    * response is sent that invites another request.
    */
   #awaitMore(): false {
     this.#state = AWAITING_MORE;
     this.#requests.current?.retainBytes();
-    const { clock } = this.#server;
     const wait = ++this.#waitCount;
-    clock.endOfTurn(() => clock.endOfTurn(() => this.#onNoMore(wait)));
+    this.#carrier.look(() => this.#onNoMore(wait));
     return false;
   }
 
-  /** Runs the request after a whole turn without input: the socket has been read empty. */
+  /** Runs the request after a look without input: the carrier has been read empty. */
   #onNoMore(wait: number): void {
     if (this.#state !== AWAITING_MORE || wait !== this.#waitCount) return;
     this.#early?.complete();
@@ -480,7 +488,7 @@ export class Connection implements Timed, Scheduled {
    */
   #lostBytes(): number {
     if (this.#early === undefined || !this.#sendsMore) return 0;
-    return this.#server.unacknowledged.of(this.#socket, this.#server.nowMs);
+    return this.#server.unacknowledged.of(this.#carrier, this.#server.nowMs);
   }
 
   #onRefusal(failure: ReadFailure): void {
@@ -500,9 +508,7 @@ export class Connection implements Timed, Scheduled {
     this.#requests.sendBuffered();
     this.#responses.flush();
     if (this.#responses.isDelayed) this.#server.addDelayed(this);
-    if (this.#state === ENDING && this.#responses.isEmpty && !this.#socket.writableEnded) {
-      this.#socket.end(() => this.#linger());
-    }
+    if (this.#state === ENDING && this.#responses.isEmpty) this.#carrier.end();
     if (this.#state !== STALLED || this.#hasYielded) return false;
     this.#state = READING;
     return this.#mayRead();
@@ -513,13 +519,6 @@ export class Connection implements Timed, Scheduled {
     this.#isInputOver = true;
     this.#input.drop();
     if (this.#state !== CLOSED) this.#state = this.#requests.isIdle ? ENDING : BLOCKED;
-  }
-
-  #linger(): void {
-    if (this.#state === CLOSED) return;
-    this.#server.tick();
-    this.#state = LINGERING;
-    this.#updateLimits();
   }
 
   #addToBacklog(bytes: Buffer, length: number): void {

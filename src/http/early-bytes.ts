@@ -3,25 +3,20 @@
  * are answered, however long that takes.
  *
  * Node does not report the contents of the kernel's receive buffer. So bytes count as early until the
- * buffer has been read empty once: in a whole turn of the event loop, reading did not pause and returned
- * less than the loop's limit for one socket. If the client sends faster than the server reads, at most as
+ * buffer has been read empty once: during a look of the carrier, reading did not pause and returned less
+ * than LOOK_BYTES_MAX. If the client sends faster than the server reads, at most as
  * many bytes are early as the receive buffer can hold. Tested by drain.spec.ts.
  */
 import { readFileSync } from 'node:fs';
-import type { Clock } from '../base/clock.ts';
+import { type Carrier, LOOK_BYTES_MAX } from './carrier.ts';
 import type { Input } from './input.ts';
 
-/**
- * A turn that reads less than this, in bytes, has read the socket empty: the event loop reads a socket up
- * to 32 times a turn, as long as each read fills the buffer of 64 KiB (16 KiB for TLS).
- */
-const TURN_BYTES_MAX = 262_144;
 const LIMITS_FILE = '/proc/sys/net/ipv4/tcp_rmem';
 /** Linux's default limit for a receive buffer, in bytes. */
 const BUFFER_BYTES_MAX = 6_291_456;
 
 export class EarlyBytes {
-  readonly #clock: Clock;
+  readonly #carrier: Carrier;
   readonly #input: Input;
   readonly #bytesMax: number;
   #isWatching = false;
@@ -33,8 +28,8 @@ export class EarlyBytes {
   #lateBytes = 0;
 
   /** `bytesMax`: the most that the kernel's receive buffer can hold. */
-  constructor(clock: Clock, input: Input, bytesMax: number) {
-    this.#clock = clock;
+  constructor(carrier: Carrier, input: Input, bytesMax: number) {
+    this.#carrier = carrier;
     this.#input = input;
     this.#bytesMax = bytesMax;
     this.watch();
@@ -59,22 +54,19 @@ export class EarlyBytes {
     this.#isComplete = true;
   }
 
-  /** Checks in the next turn whether the socket has been read empty. Also called when reading resumes. */
+  /** Looks once more for early bytes. Also called when reading resumes. */
   watch(): void {
     if (this.#isComplete || this.#isWatching || this.#input.isPaused) return;
     this.#isWatching = true;
     const { pauseCount } = this.#input;
     const readBytes = this.#readBytes;
-    // The first end of a turn belongs to the present, partial one.
-    this.#clock.endOfTurn(() => {
-      this.#clock.endOfTurn(() => this.#onWatched(pauseCount, readBytes));
-    });
+    this.#carrier.look(() => this.#onWatched(pauseCount, readBytes));
   }
 
   #onWatched(pauseCount: number, readBytes: number): void {
     this.#isWatching = false;
     const wasPaused = this.#input.pauseCount > pauseCount;
-    if (!wasPaused && this.#readBytes - readBytes < TURN_BYTES_MAX) this.#isComplete = true;
+    if (!wasPaused && this.#readBytes - readBytes < LOOK_BYTES_MAX) this.#isComplete = true;
     else this.watch();
   }
 }

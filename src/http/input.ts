@@ -1,26 +1,26 @@
 /**
- * The input of one connection: bytes from its socket are parsed immediately or, while no request may be
- * read, added to the backlog. The socket is then paused, so that the backlog stays small.
+ * The input of one connection: received bytes are parsed immediately or, while no request may be
+ * read, added to the backlog. The carrier is then paused, so that the backlog stays small.
  * Tested by drain.spec.ts.
  */
-import type { Socket } from 'node:net';
 import { Backlog } from './backlog.ts';
+import type { Carrier } from './carrier.ts';
 import type { HttpLimits } from './limits.ts';
 import { RequestParser } from './parser.ts';
 import type { ServedHosts } from './served-hosts.ts';
 
 export class Input {
   readonly parser: RequestParser;
-  readonly #socket: Socket;
+  readonly #carrier: Carrier;
   readonly #backlog = new Backlog();
   readonly #pipelineMax: number;
-  /** Whether the socket is paused. */
+  /** Whether the carrier is paused. */
   isPaused = false;
-  /** Number of times the socket was paused. */
+  /** Number of times the carrier was paused. */
   pauseCount = 0;
 
-  constructor(socket: Socket, limits: HttpLimits, servedHosts: ServedHosts | undefined) {
-    this.#socket = socket;
+  constructor(carrier: Carrier, limits: HttpLimits, servedHosts: ServedHosts | undefined) {
+    this.#carrier = carrier;
     this.#pipelineMax = limits.pipelineMax;
     this.parser = new RequestParser(limits, servedHosts);
   }
@@ -86,8 +86,8 @@ export class Input {
     this.isPaused = isPaused;
     if (isPaused) {
       this.pauseCount++;
-      this.#socket.pause();
-    } else this.#socket.resume();
+      this.#carrier.pause();
+    } else this.#carrier.resume();
   }
 
   /** Frees the backlog and the parser when the connection has ended. */

@@ -3,9 +3,9 @@
  * reset cannot discard the response. If there are too many at a time, the others are closed immediately
  * after the response.
  */
-import type { Socket } from 'node:net';
-import type { Clock } from '../base/clock.ts';
+import type { Clock, Timer } from '../base/clock.ts';
 import { REFUSALS, refusalText } from '../base/refusals.ts';
+import { type Carrier, type CarrierUser, FAILED } from './carrier.ts';
 import { statusLine } from './status.ts';
 
 /** Time for which a refused connection is read, in ms. */
@@ -16,7 +16,7 @@ const READ_COUNT_MAX = 128;
 export class RefusedConnections {
   readonly #clock: Clock;
   readonly #readCountMax: number;
-  readonly #sockets = new Set<Socket>();
+  readonly #read = new Set<Refused>();
 
   constructor(clock: Clock, readCountMax: number = READ_COUNT_MAX) {
     this.#clock = clock;
@@ -24,33 +24,60 @@ export class RefusedConnections {
   }
 
   /** Responds that the limit is reached, and ends the connection. `dateLine`: the Date field. */
-  add(socket: Socket, connectionsMax: number, dateLine: string): void {
+  add(carrier: Carrier, connectionsMax: number, dateLine: string): void {
     const { status } = REFUSALS.TOO_MANY_CONNECTIONS;
     const message = refusalText('TOO_MANY_CONNECTIONS', { connectionsMax });
     const body = JSON.stringify({ status: 'fail', message });
-    const response =
+    const response = Buffer.from(
       `${statusLine(status)}${dateLine}Content-Type: application/json\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`;
-    socket.on('error', () => socket.destroy());
-    if (this.#sockets.size >= this.#readCountMax) {
+        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    );
+    if (this.#read.size >= this.#readCountMax) {
       // Both take effect before they return, so that the descriptor is free when the next connection of a
       // flood is accepted.
-      socket.write(response);
-      socket.destroy();
+      carrier.write(response);
+      carrier.destroy();
       return;
     }
-    this.#sockets.add(socket);
-    const timer = this.#clock.after(READ_MS, () => socket.destroy());
-    socket.on('close', () => {
-      timer.cancel();
-      this.#sockets.delete(socket);
-    });
-    socket.resume();
-    socket.end(response);
+    new Refused(carrier, this.#read, this.#clock).answer(response);
   }
 
-  /** Destroys all sockets that are being read. */
+  /** Ends all connections that are being read. */
   destroy(): void {
-    for (const socket of this.#sockets) socket.destroy();
+    for (const refused of this.#read) refused.destroy();
   }
+}
+
+/** A refused connection that is being read. */
+class Refused implements CarrierUser {
+  readonly #carrier: Carrier;
+  readonly #all: Set<Refused>;
+  readonly #timer: Timer;
+
+  constructor(carrier: Carrier, all: Set<Refused>, clock: Clock) {
+    this.#carrier = carrier;
+    this.#all = all;
+    this.#timer = clock.after(READ_MS, () => this.destroy());
+    all.add(this);
+    carrier.open(this);
+  }
+
+  answer(response: Buffer): void {
+    if (this.#carrier.write(response) !== FAILED) this.#carrier.end();
+  }
+
+  destroy(): void {
+    this.#carrier.destroy();
+  }
+
+  onClosed(): void {
+    this.#timer.cancel();
+    this.#all.delete(this);
+  }
+
+  onBytes(): void {}
+  onInputEnd(): void {}
+  onTaken(): void {}
+  onEnded(): void {}
+  onFailed(): void {}
 }

@@ -1,14 +1,14 @@
 /**
  * The queue of a connection's unsent responses, in order. They are written into the arena, as one run per
  * turn. A run is cut into pieces only before a long value, which is sent without a copy, or a response
- * that may not be sent yet. `flush` hands the responses that may be sent to the socket and never waits. A
+ * that may not be sent yet. `flush` hands the responses that may be sent to the carrier, never waiting. A
  * slow client is sent 64 KiB at a time, each after the previous ones have been accepted. The rest is
  * copied from the arena, so that only these bytes stay in memory. Tested by connection.spec.ts.
  */
 import assert from 'node:assert/strict';
-import type { Socket } from 'node:net';
 import { HAS_EXPENSIVE_ASSERTIONS } from '../base/expensive-assertions.ts';
 import type { OutputArena } from './arena.ts';
+import { type Carrier, FAILED, WAITS } from './carrier.ts';
 import type { Connection } from './connection.ts';
 import type { BudgetUser } from './in-flight.ts';
 import {
@@ -27,10 +27,9 @@ import {
 import { RecentBytes } from './recent-bytes.ts';
 import { INDEPENDENT, type ItemHold, type Pinned } from './response-delay.ts';
 import type { HttpServer } from './server.ts';
-import { SocketWriter } from './socket-carrier.ts';
 import { statusLine } from './status.ts';
 
-/** Maximum number of bytes handed to the socket in one write. */
+/** Maximum number of bytes handed to the carrier in one write. */
 const WRITE_BYTES_MAX = 65536;
 /**
  * Maximum size of the responses of a connection that wait, in bytes; the lower one applies to a full
@@ -41,7 +40,7 @@ const WAITING_BYTES_MAX_FULL = 65_536;
 
 export class ResponseQueue implements BudgetUser {
   readonly #connection: Connection;
-  readonly #writer: SocketWriter;
+  readonly #carrier: Carrier;
   readonly #arena: OutputArena;
   readonly #server: HttpServer;
   #pieces: OutputPiece[] = [];
@@ -61,9 +60,9 @@ export class ResponseQueue implements BudgetUser {
   #dependency: Dependency | undefined;
   /** The item that the response being written delivers. */
   #item: ItemHold | undefined;
-  /** Whether the socket will call back when the bytes handed over last have been accepted. */
-  #isAwaitingSocket = false;
-  /** Total of the bytes handed to the socket. */
+  /** Whether the bytes handed over last wait to be accepted. */
+  #isWaiting = false;
+  /** Total of the bytes handed to the carrier. */
   #handedBytes = 0;
   /** Number of responses in the run. */
   #runResponses = 0;
@@ -71,18 +70,12 @@ export class ResponseQueue implements BudgetUser {
   #delayedCount = 0;
   /** Number of unsent responses that deliver an item. */
   #itemCount = 0;
-  /** Whether the client has ended its side, and so may never read the unsent responses. */
-  #hasClientLeft = false;
 
-  constructor(socket: Socket, server: HttpServer, connection: Connection) {
+  constructor(carrier: Carrier, server: HttpServer, connection: Connection) {
     this.#connection = connection;
-    const onFailed = (): void => connection.destroy();
-    this.#writer = new SocketWriter(socket, (error) => this.#onTaken(error), onFailed);
+    this.#carrier = carrier;
     this.#arena = server.arena;
     this.#server = server;
-    socket.on('end', () => {
-      this.#hasClientLeft = true;
-    });
   }
 
   /**
@@ -148,7 +141,7 @@ export class ResponseQueue implements BudgetUser {
     this.#cut();
   }
 
-  /** Bytes that have not been handed to the socket. */
+  /** Bytes that have not been handed to the carrier. */
   get unsentBytes(): number {
     return this.#pieceBytes + this.#runEnd - this.#runStart;
   }
@@ -164,10 +157,10 @@ export class ResponseQueue implements BudgetUser {
 
   /** Bytes that the kernel has not accepted. */
   get untakenBytes(): number {
-    return this.unsentBytes + this.#writer.waitingBytes;
+    return this.unsentBytes + this.#carrier.untakenBytes;
   }
 
-  /** Whether everything has been handed to the socket. */
+  /** Whether everything has been handed to the carrier. */
   get isEmpty(): boolean {
     return this.#pieces.length === 0 && this.#runBuffer === NOTHING;
   }
@@ -195,12 +188,12 @@ export class ResponseQueue implements BudgetUser {
 
   /** Whether responses that may be sent have not been accepted completely. */
   get isSending(): boolean {
-    return this.#isAwaitingSocket || this.#writer.waitingBytes > 0;
+    return this.#isWaiting;
   }
 
   /** Total of the bytes that the client has accepted. */
   get takenBytes(): number {
-    return this.#handedBytes - this.#writer.waitingBytes;
+    return this.#handedBytes - this.#carrier.untakenBytes;
   }
 
   recentBytes(nowMs: number): number {
@@ -213,32 +206,31 @@ export class ResponseQueue implements BudgetUser {
     this.#connection.destroy();
   }
 
-  /** Hands the responses that may be sent to the socket. */
+  /** Hands the responses that may be sent to the carrier. */
   flush(): void {
     if (this.#server.substitute !== undefined) this.#replaceUnsent(this.#server.substitute);
     if (this.#server.delay?.delaysAll === true) return;
-    if (this.#pieces.length === 0 && !this.#isAwaitingSocket) {
+    if (this.#pieces.length === 0 && !this.#isWaiting) {
       const length = this.#runEnd - this.#runStart;
       if (length === 0) return;
-      if (length <= WRITE_BYTES_MAX && this.#writer.waitingBytes === 0) return this.#sendRun();
+      if (length <= WRITE_BYTES_MAX) return this.#sendRun();
     }
     this.#cut();
     if (this.#pieces.length === 0) return;
     if (this.#itemCount > 0) this.#acknowledgeItems();
-    if (!this.#isAwaitingSocket) this.#sendPieces();
-    if (this.#isAwaitingSocket) this.#copyRest();
+    if (!this.#isWaiting) this.#sendPieces();
+    if (this.#isWaiting) this.#copyRest();
   }
 
-  /** Drops all responses of a closed connection. The socket frees the bytes that it has. */
+  /** Drops all responses of a closed connection. */
   drop(): void {
+    this.#isWaiting = false;
     this.#cut();
     if (HAS_EXPENSIVE_ASSERTIONS) this.#assertPieces();
-    const pending = this.#isAwaitingSocket && this.#pieces[0]?.isUnderWay ? 1 : 0;
-    for (const piece of this.#pieces.splice(pending)) {
+    for (const piece of this.#pieces.splice(0)) {
       this.#acknowledge(piece, false);
       this.#finish(piece);
     }
-    for (const piece of this.#pieces) piece.start = piece.end;
     this.#pieceBytes = 0;
     this.#delayedCount = 0;
   }
@@ -248,7 +240,7 @@ export class ResponseQueue implements BudgetUser {
     const buffer = this.#runBuffer;
     this.#runBuffer = NOTHING;
     this.#runResponses = 0;
-    this.#handOver(this.#arena.view(buffer, this.#runStart, this.#runEnd), true);
+    this.#handOver(this.#arena.view(buffer, this.#runStart, this.#runEnd));
     this.#arena.closeRun(buffer, this.#isRunTaken());
     this.#runStart = this.#runEnd = 0;
   }
@@ -299,12 +291,13 @@ export class ResponseQueue implements BudgetUser {
 
   /** Acknowledges the items of responses that may be sent; returns them if the client has ended its side. */
   #acknowledgeItems(): void {
+    const hasClientLeft = this.#connection.session.hasInputEnded;
     for (let index = 0; index < this.#pieces.length; index++) {
       const piece = this.#pieces[index]!;
       if (!this.#mayLeave(piece)) return;
       if (piece.item === undefined) continue;
-      if (this.#hasClientLeft) this.#withdraw(piece, this.#pieces[index + 1]);
-      this.#acknowledge(piece, !this.#hasClientLeft);
+      if (hasClientLeft) this.#withdraw(piece, this.#pieces[index + 1]);
+      this.#acknowledge(piece, !hasClientLeft);
     }
   }
 
@@ -345,8 +338,8 @@ export class ResponseQueue implements BudgetUser {
   }
 
   /**
-   * Hands over as much of the piece as the socket accepts. False: the socket will call back when it has
-   * accepted the last part; until then a pinned piece must be retained, and no more is handed over.
+   * Hands over as much of the piece as the carrier accepts. False: the last part waits; until it has been
+   * accepted, a pinned piece must be retained, and no more is handed over.
    */
   #send(piece: OutputPiece): boolean {
     while (piece.start < piece.end) {
@@ -355,34 +348,35 @@ export class ResponseQueue implements BudgetUser {
       piece.start = Math.min(piece.end, start + WRITE_BYTES_MAX);
       this.#pieceBytes -= piece.start - start;
       const part = piece.bytes.subarray(start, piece.start);
-      if (!this.#handOver(part, piece.runStart >= 0)) return false;
+      if (!this.#handOver(part)) return false;
     }
     return true;
   }
 
-  /** Hands over bytes; those of a run may be left to the socket. False: the socket will call back. */
-  #handOver(bytes: Buffer, isRun: boolean): boolean {
+  /** Hands over bytes. False: they wait, and `onTaken` will be called. */
+  #handOver(bytes: Buffer): boolean {
     this.#handedBytes += bytes.length;
-    this.#isAwaitingSocket = !this.#writer.write(bytes, isRun);
-    return !this.#isAwaitingSocket;
+    const result = this.#carrier.write(bytes);
+    this.#isWaiting = result === WAITS;
+    if (result === FAILED) this.#connection.destroy();
+    return result !== WAITS;
   }
 
   /** Whether the space of the last run handed over is no longer needed. */
   #isRunTaken(): boolean {
-    return this.#writer.isCopying || this.#writer.waitingBytes === 0;
+    return !this.#isWaiting || this.#carrier.isCopying;
   }
 
-  #onTaken(error: Error | null | undefined): void {
-    this.#isAwaitingSocket = false;
+  /** Called when the bytes that waited have been accepted. */
+  onTaken(): void {
+    this.#isWaiting = false;
     if (this.#copiedBytes > 0) this.#recent?.reachEvenly(this.takenBytes, this.#server.nowMs);
     const [first] = this.#pieces;
-    if (first?.isUnderWay && (error != null || first.start === first.end)) {
+    if (first?.isUnderWay && first.start === first.end) {
       this.#pieces.shift();
-      this.#pieceBytes -= first.end - first.start;
       this.#finish(first);
     }
     if (HAS_EXPENSIVE_ASSERTIONS) this.#assertPieces();
-    this.#connection.release();
   }
 
   #assertPieces(): void {
@@ -407,12 +401,12 @@ export class ResponseQueue implements BudgetUser {
     if (this.#copiedBytes === 0) this.#server.inFlight.leave(this);
   }
 
-  /** Copies the bytes of a slow client from the arena, except those that the socket already has. */
+  /** Copies the bytes of a slow client from the arena, except those that the carrier already has. */
   #copyRest(): void {
     for (const piece of this.#pieces) {
       if (piece.runStart < 0) continue;
       const copy = Buffer.from(piece.bytes.subarray(piece.start, piece.end));
-      const isTaken = this.#writer.isCopying || piece.start === piece.runStart;
+      const isTaken = this.#carrier.isCopying || piece.start === piece.runStart;
       for (let run = 0; run < piece.runCount; run++) this.#arena.closeRun(piece.bytes, isTaken);
       setOwnBytes(piece, copy);
       this.#accountCopy(copy.length);

@@ -9,6 +9,7 @@ import type { ErrorCode } from '../base/errors.ts';
 import type { RefusalCode } from '../base/refusals.ts';
 import type { Application } from './application.ts';
 import { OutputArena } from './arena.ts';
+import type { Carrier } from './carrier.ts';
 import { Connection } from './connection.ts';
 import type { CutOff } from './cut-off.ts';
 import { Deadlines } from './deadlines.ts';
@@ -23,6 +24,7 @@ import { RequestPool } from './request-pool.ts';
 import { Response } from './response.ts';
 import type { ResponseDelay, ResponseSender } from './response-delay.ts';
 import type { ServedHosts } from './served-hosts.ts';
+import { SocketCarrier, type SocketCarrierHost } from './socket-carrier.ts';
 import { statusLine } from './status.ts';
 import { LAST_REQUEST_MS } from './time-limits.ts';
 import { Handshakes, type TlsIdentity } from './tls.ts';
@@ -33,6 +35,8 @@ import { Unacknowledged } from './unacknowledged.ts';
  * accept of a turn and the close is reset, with the request that its client has sent.
  */
 const SHORT_TURN_MS = 0.5;
+
+type CarrierMaker = (socket: Socket, host: SocketCarrierHost) => Carrier;
 
 interface HttpServerOptions {
   readonly application: Application;
@@ -56,6 +60,8 @@ interface HttpServerOptions {
   readonly fieldLines?: string;
   /** Whether a connection beyond the limit closes the longest idle one, instead of being refused. */
   readonly closesIdle?: boolean;
+  /** Makes the carrier of an accepted socket, or of a TLS socket; by default a SocketCarrier. */
+  readonly carry?: CarrierMaker | undefined;
 }
 
 /** Observes responses. `request`: undefined for invalid bytes. `refusal`: only valid during the call. */
@@ -67,7 +73,7 @@ interface Refusal {
   readonly reason: string;
 }
 
-export class HttpServer implements ResponseSender {
+export class HttpServer implements ResponseSender, SocketCarrierHost {
   readonly application: Application;
   readonly limits: HttpLimits;
   /** Maximum number of open connections, including those whose TLS handshake is under way. */
@@ -110,6 +116,7 @@ export class HttpServer implements ResponseSender {
   readonly unacknowledged = new Unacknowledged();
   /** Time at which it began to drain, in ms of the clock; Infinity until then. */
   drainedMs = Number.POSITIVE_INFINITY;
+  readonly #carry: CarrierMaker;
   readonly #server: Server;
   readonly #refused: RefusedConnections;
   readonly #closesIdle: boolean;
@@ -137,6 +144,7 @@ export class HttpServer implements ResponseSender {
     this.servedHosts = options.servedHosts;
     this.arena = new OutputArena(options.fieldLines, this.limits.headerBytesMax, options.onBadType);
     this.#closesIdle = options.closesIdle ?? false;
+    this.#carry = options.carry ?? socketCarrier;
     this.inFlight = new InFlightBudget(this.limits.inFlightBytesMax);
     this.scheduler = new FairScheduler(this.clock);
     this.requests = new RequestPool(this);
@@ -356,7 +364,7 @@ export class HttpServer implements ResponseSender {
     if (handshakes === undefined) {
       if (hasRoom) return this.#open(socket);
       this.tick();
-      this.#refused.add(socket, connectionsMax, this.arena.dateLine);
+      this.#refused.add(this.#carry(socket, this), connectionsMax, this.arena.dateLine);
     } else if (hasRoom) {
       this.tick();
       handshakes.begin(socket, this.nowMs + this.limits.headerTimeoutSeconds * 1000);
@@ -375,6 +383,10 @@ export class HttpServer implements ResponseSender {
   }
 
   #open(socket: Socket): void {
-    this.#connections.add(new Connection(this, socket));
+    this.#connections.add(new Connection(this, this.#carry(socket, this)));
   }
+}
+
+function socketCarrier(socket: Socket, host: SocketCarrierHost): Carrier {
+  return new SocketCarrier(socket, host);
 }

@@ -1,7 +1,7 @@
 /**
- * Writes responses to a socket. The kernel nearly always accepts a response immediately, and writing through
- * the socket's stream costs several objects and a tick (bench: socket-reader). So if the socket has a
- * system handle, bytes are written to the handle. It sends them in order, and calls back when the kernel
+ * A carrier on a socket of Node's. The kernel nearly always accepts a response immediately, and writing
+ * through the socket's stream costs several objects and a tick (bench: socket-reader). So if the socket has
+ * a system handle, bytes are written to the handle. It sends them in order, and calls back when the kernel
  * has accepted bytes that it did not accept immediately. Other sockets (TLS, other runtimes, tests) are
  * written to as streams. That is slower and otherwise equivalent.
  *
@@ -10,87 +10,165 @@
  * create it then. The first response of the process is written through the stream, which reveals the
  * class. Tested by carrier.spec.ts.
  */
+import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
+import type { Clock } from '../base/clock.ts';
+import { type Carrier, type CarrierUser, FAILED, TAKEN, WAITS } from './carrier.ts';
+import { readInto } from './socket-reader.ts';
 
-/** Called once when bytes not accepted immediately have been accepted, or the connection has failed. */
-type OnTaken = (error?: Error | null) => void;
+/** The part of the server that its socket carriers share. */
+export interface SocketCarrierHost {
+  readonly clock: Clock;
+  /** The buffer that all connections read into. */
+  readonly readBuffer: Buffer;
+}
 
-export class SocketWriter {
-  readonly #socket: Socket;
+export class SocketCarrier implements Carrier {
+  readonly #host: SocketCarrierHost;
+  #socket: Socket;
+  /** The handle to write to; undefined if the socket is written to as a stream. */
   readonly #handle: StreamHandle | undefined;
-  readonly #onTaken: OnTaken;
-  readonly #onFailed: () => void;
+  #user: CarrierUser | undefined;
   /** The write request for the next bytes that the kernel does not accept immediately. */
   #request: WriteRequest | null = null;
-  /** Whether the handle has unaccepted bytes that were not written through the stream. */
+  /** Whether a write waits, and whether its bytes are in the stream. */
   #isWaiting = false;
-  /** Whether the socket, if it has nothing else to send, copies the bytes written to it, as TLS does. */
+  #isInStream = false;
+  /** Whether the user has destroyed the carrier, or knows of its failure. */
+  #isOver = false;
   readonly isCopying: boolean;
 
-  /** `onFailed` is called when nothing more can be sent. It has to destroy the socket. */
-  constructor(socket: Socket, onTaken: OnTaken, onFailed: () => void) {
-    this.#socket = socket;
-    this.#onTaken = onTaken;
-    this.#onFailed = onFailed;
-    const { _handle: handle, encrypted } = socket as Handled;
+  /** `accepted`: a socket that its server has accepted with `pauseOnConnect`, or a TLS socket. */
+  constructor(accepted: Socket, host: SocketCarrierHost) {
+    this.#host = host;
+    this.#socket = accepted;
+    const { _handle: handle, encrypted } = accepted as Handled;
     this.isCopying = encrypted === true;
+    accepted.on('error', ignoreError);
     if (this.isCopying || handle == null || handle.writeQueueSize !== 0) return;
     this.#handle = handle;
     if (WriteRequestClass === undefined) captureWriteRequestClass(handle);
   }
 
-  /** Bytes written that the client has not accepted. */
-  get waitingBytes(): number {
-    const { writableLength } = this.#socket;
-    return this.#isWaiting ? writableLength + this.#handle!.writeQueueSize : writableLength;
+  get peerAddress(): string {
+    return this.#socket.remoteAddress ?? '';
   }
 
-  /**
-   * Writes bytes, which must remain unchanged until they have been accepted. False: nothing more may be
-   * written until onTaken is called. `needsNoCallback`: whether the caller need not know when that is.
-   */
-  write(bytes: Buffer, needsNoCallback: boolean): boolean {
+  get localPort(): number | undefined {
+    return this.#socket.localPort;
+  }
+
+  get remotePort(): number | undefined {
+    return this.#socket.remotePort;
+  }
+
+  get untakenBytes(): number {
+    if (!this.#isWaiting) return 0;
+    return this.#isInStream ? this.#socket.writableLength : this.#handle!.writeQueueSize;
+  }
+
+  open(user: CarrierUser): void {
+    this.#user = user;
+    const socket = readInto(this.#host.readBuffer, this.#socket, user);
+    this.#socket = socket;
+    socket.on('end', () => user.onInputEnd());
+    socket.on('error', () => this.#fail());
+    socket.on('close', () => user.onClosed());
+  }
+
+  write(bytes: Buffer): typeof TAKEN | typeof WAITS | typeof FAILED {
+    if (this.#socket.destroyed) return this.#abandon();
+    if (this.#isWaiting) assert.fail('a write waits');
     const handle = this.#handle;
-    const socket = this.#socket;
-    if (handle === undefined || WriteRequestClass === undefined || socket.writableLength > 0) {
-      return this.#writeToStream(bytes, needsNoCallback);
-    }
-    if (socket.destroyed) return true;
+    if (handle === undefined || WriteRequestClass === undefined) return this.#writeToStream(bytes);
     if (WriteRequestClass !== null) this.#request ??= new WriteRequestClass();
     const result = handle.writeBuffer!(this.#request, bytes);
     const request = typeof result === 'number' ? this.#request : result;
     if (request !== null && request.getAsyncId() > 0) return this.#await(request, bytes);
-    if (result !== 0 && !(request === result && request.writeStatus === 0)) this.#onFailed();
-    return true;
+    if (result === 0 || (request === result && request.writeStatus === 0)) return TAKEN;
+    return this.#abandon();
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  look(onLooked: () => void): void {
+    const { clock } = this.#host;
+    // The first end of a turn belongs to the present, partial one.
+    clock.endOfTurn(() => {
+      clock.endOfTurn(() => {
+        if (!this.#socket.destroyed) onLooked();
+      });
+    });
+  }
+
+  end(): void {
+    const socket = this.#socket;
+    if (socket.writableEnded) return;
+    socket.end(() => {
+      if (!socket.destroyed) this.#user?.onEnded();
+    });
+  }
+
+  destroy(): void {
+    this.#isOver = true;
+    this.#socket.destroy();
   }
 
   /** Awaits the callback of a write request, although the kernel may have accepted everything by now. */
-  #await(request: WriteRequest, bytes: Buffer): boolean {
+  #await(request: WriteRequest, bytes: Buffer): typeof WAITS {
     this.#request = null;
     this.#isWaiting = true;
+    this.#isInStream = false;
     request.bytes = bytes;
     request.oncomplete = (status) => this.#onComplete(status);
-    return false;
-  }
-
-  /** Writes through the stream. If nothing else is unsent, all but TLS pass bytes to the kernel at once. */
-  #writeToStream(bytes: Buffer, needsNoCallback: boolean): boolean {
-    const socket = this.#socket;
-    if (needsNoCallback && !this.isCopying && socket.writableLength === 0) {
-      socket.write(bytes);
-      return true;
-    }
-    socket.write(bytes, this.#onTaken);
-    return false;
+    return WAITS;
   }
 
   #onComplete(status: number): void {
+    if (this.#socket.destroyed) return;
+    if (status === 0) this.#onTaken();
+    else this.#fail();
+  }
+
+  /** Writes through the stream. All but TLS pass bytes to the kernel at once. */
+  #writeToStream(bytes: Buffer): typeof TAKEN | typeof WAITS {
+    const socket = this.#socket;
+    let waits = false;
+    socket.write(bytes, () => {
+      if (waits && !socket.destroyed) this.#onTaken();
+    });
+    waits = this.isCopying || socket.writableLength > 0;
+    this.#isWaiting = waits;
+    this.#isInStream = waits;
+    return waits ? WAITS : TAKEN;
+  }
+
+  #onTaken(): void {
     this.#isWaiting = false;
-    if (status === 0) return this.#onTaken();
-    this.#onFailed();
-    this.#onTaken(new Error('Cannot send: the connection has failed'));
+    this.#user?.onTaken();
+  }
+
+  #abandon(): typeof FAILED {
+    this.destroy();
+    return FAILED;
+  }
+
+  /** Closes the socket, unless Node has already, and informs the user, unless it knows. */
+  #fail(): void {
+    const isKnown = this.#isOver;
+    this.destroy();
+    if (!isKnown) this.#user?.onFailed();
   }
 }
+
+/** Ignores the failure of a socket that is not open yet; Node destroys it. */
+function ignoreError(): void {}
 
 /** A write request, the object through which a handle calls back (Node's WriteWrap). */
 interface WriteRequest {

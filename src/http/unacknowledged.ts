@@ -4,18 +4,23 @@
  * Linux lists them for all sockets. On other systems the count is 0.
  */
 import { readFileSync } from 'node:fs';
-import type { Socket } from 'node:net';
 
 const FILES = ['/proc/net/tcp', '/proc/net/tcp6'];
 /** Maximum time for which a list is reused, in ms. */
 const AGE_MS_MAX = 250;
 
+/** The ports of a connection, by which it is found. */
+interface Ports {
+  readonly localPort?: number | undefined;
+  readonly remotePort?: number | undefined;
+}
+
 export class Unacknowledged {
   #bytes: ReadonlyMap<string, number> = new Map();
   #readMs = Number.NEGATIVE_INFINITY;
 
-  /** Returns the bytes of a socket, found by its ports. O(sockets of the machine), once per AGE_MS_MAX. */
-  of({ localPort, remotePort }: Socket, nowMs: number): number {
+  /** Returns the bytes of a connection. O(sockets of the machine), once per AGE_MS_MAX. */
+  of({ localPort, remotePort }: Ports, nowMs: number): number {
     if (nowMs >= this.#readMs + AGE_MS_MAX) {
       this.#readMs = nowMs;
       this.#bytes = new Map(FILES.flatMap((file) => rowsOf(file)));
