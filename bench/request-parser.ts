@@ -6,7 +6,7 @@ import { DEFAULT_LIMITS } from '../spec/http/default-limits.ts';
 import { Body } from '../src/http/body.ts';
 import { InFlightBudget } from '../src/http/in-flight.ts';
 import { AT_REQUEST, NEEDS_MORE, RequestParser } from '../src/http/parser.ts';
-import { Request } from '../src/http/request.ts';
+import { RequestHead } from '../src/http/request-head.ts';
 import type { Bench, Harness } from './harness.ts';
 
 const GET = 'GET /grid/rest/maps/bench/k1234 HTTP/1.1\r\nHost: 127.0.0.1:5701\r\n\r\n';
@@ -37,9 +37,9 @@ export const bench: Bench = {
 
 function measure(harness: Harness, name: string, chunks: readonly string[]): void {
   const parser = new RequestParser(DEFAULT_LIMITS);
-  const request = new Request();
+  const head = new RequestHead();
   const { bodyBytesMax, inFlightBytesMax } = DEFAULT_LIMITS;
-  parser.use(request, new Body(request.body, bodyBytesMax, new InFlightBudget(inFlightBytesMax)));
+  parser.use(head, new Body(bodyBytesMax, new InFlightBudget(inFlightBytesMax)));
   const buffers = chunks.map((chunk) => Buffer.from(chunk));
   const requests = chunks.join('').split(' HTTP/1.1').length - 1;
   harness.measure({

@@ -3,7 +3,7 @@
 import { routerOf } from '../spec/surface/table.ts';
 import { Span } from '../src/base/span.ts';
 import { GET } from '../src/http/methods.ts';
-import { Request } from '../src/http/request.ts';
+import { RequestHead } from '../src/http/request-head.ts';
 import { resolveTarget } from '../src/http/target.ts';
 import type { Bench } from './harness.ts';
 
@@ -25,18 +25,18 @@ export const bench: Bench = {
     const parts = { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 };
     for (const [name, target] of Object.entries(TARGETS)) {
       const bytes = Buffer.from(target);
-      const request = new Request();
+      const head = new RequestHead();
       const host = new Span();
-      request.method = GET;
+      head.method = GET;
       harness.measure({
         name,
         operations: harness.pick(1000, 1_000_000),
         batch: 32,
         run(_, count) {
           for (let done = 0; done < count; done++) {
-            request.target.set(bytes, 0, bytes.length);
-            resolveTarget(request, host);
-            router.match(request, parts);
+            head.target.set(bytes, 0, bytes.length);
+            resolveTarget(head, host);
+            router.match(head, parts);
           }
         },
       });

@@ -10,8 +10,8 @@
 import assert from 'node:assert';
 import fc from 'fast-check';
 import type { Application, RequestHandler } from '../../src/http/application.ts';
-import type { Exchange } from '../../src/http/exchange.ts';
 import { HEAD, isServedMethod, methodName } from '../../src/http/methods.ts';
+import type { Request } from '../../src/http/request.ts';
 import { type LateOptions, lateServer } from './late-server.ts';
 import { readRequests } from './request-reader.ts';
 import { readResponses } from './response-reader.ts';
@@ -120,19 +120,19 @@ class RecordingServer implements Application {
     };
     this.#server = late ? lateServer(late, LIMITS, { wrap }) : createTestServer(LIMITS, { wrap });
     this.#isLate = late !== undefined;
-    this.#server.server.observe = (_, request) => {
-      this.#isHead.push(request?.method === HEAD);
+    this.#server.server.observe = (_, head) => {
+      this.#isHead.push(head?.method === HEAD);
     };
   }
 
-  open(exchange: Exchange): RequestHandler {
-    const handler = this.#served?.open(exchange) as RequestHandler;
+  open(request: Request): RequestHandler {
+    const handler = this.#served?.open(request) as RequestHandler;
     return {
       get isExclusive() {
         return handler.isExclusive;
       },
       admit: () => {
-        const { method, target } = exchange.request;
+        const { method, target } = request.head;
         this.#requests.push({
           method: isServedMethod(method) ? methodName(method) : '',
           target: target.bytes.toString('latin1', target.start, target.end),
@@ -142,7 +142,7 @@ class RecordingServer implements Application {
       },
       run: () => {
         const run = this.#requests.at(-1);
-        if (run !== undefined) run.body = exchange.request.body.toBuffer().toString('latin1');
+        if (run !== undefined) run.body = request.content.toBuffer().toString('latin1');
         handler.run();
       },
       finishNow: () => handler.finishNow(),

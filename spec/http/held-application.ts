@@ -7,8 +7,8 @@
 import assert from 'node:assert/strict';
 import { Span } from '../../src/base/span.ts';
 import type { Application, RequestHandler } from '../../src/http/application.ts';
-import type { Exchange } from '../../src/http/exchange.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
+import type { Request } from '../../src/http/request.ts';
 import { INDEPENDENT, type ResponseDelay } from '../../src/http/response-delay.ts';
 import type { ResponseStream } from '../../src/http/response-stream.ts';
 import { FakeCarrier } from './fake-carrier.ts';
@@ -29,16 +29,16 @@ export class HeldApplication implements Application {
   /** Number of times that a stream was notified of room. */
   roomCount = 0;
 
-  open(exchange: Exchange): RequestHandler {
-    return new HeldHandler(this, exchange);
+  open(request: Request): RequestHandler {
+    return new HeldHandler(this, request);
   }
 
   /** Returns the request in progress with this name, which the caller answers. */
-  remove(name: string): Exchange {
+  remove(name: string): Request {
     const handler = this.underWay.get(name);
     if (handler === undefined) throw new Error(`no request ${name} is under way`);
     this.underWay.delete(name);
-    return handler.exchange;
+    return handler.request;
   }
 
   /** Answers the request in progress with this name. */
@@ -52,22 +52,22 @@ export class HeldApplication implements Application {
 class HeldHandler implements RequestHandler {
   isExclusive = false;
   readonly #application: HeldApplication;
-  readonly #exchange: Exchange;
+  readonly #request: Request;
   #name = '';
 
-  constructor(application: HeldApplication, exchange: Exchange) {
+  constructor(application: HeldApplication, request: Request) {
     this.#application = application;
-    this.#exchange = exchange;
+    this.#request = request;
   }
 
-  get exchange(): Exchange {
-    return this.#exchange;
+  get request(): Request {
+    return this.#request;
   }
 
   admit(): boolean {
     this.isExclusive = /^\/(alone|stream)/.test(this.#target);
     if (this.#target !== '/refused') return true;
-    this.#exchange.refuseWith('PATH_UNKNOWN', 'nothing here', 404);
+    this.#request.refuseWith('PATH_UNKNOWN', 'nothing here', 404);
     return false;
   }
 
@@ -88,21 +88,21 @@ class HeldHandler implements RequestHandler {
     }
     const { finishesNow, underWay } = this.#application;
     if (!finishesNow || !underWay.delete(this.#name)) return;
-    this.#exchange.respondEmpty(204, INDEPENDENT, 0);
+    this.#request.respondEmpty(204, INDEPENDENT, 0);
   }
 
   release(): void {}
 
   answer(body: string): void {
     const bytes = Buffer.from(body);
-    const response = this.#exchange.draft(200);
+    const response = this.#request.draft(200);
     response.content = new Span().set(bytes, 0, bytes.length);
-    this.#exchange.send(response);
+    this.#request.send(response);
     bytes.fill(0xdd);
   }
 
   get #target(): string {
-    return this.#exchange.request.target.toBuffer().toString('latin1');
+    return this.#request.head.target.toBuffer().toString('latin1');
   }
 
   #stream(): void {
@@ -110,10 +110,10 @@ class HeldHandler implements RequestHandler {
     const onRoom = (): void => {
       application.roomCount++;
     };
-    const head = this.#exchange.draft(201);
+    const head = this.#request.draft(201);
     head.contentType = TEXT_PLAIN;
     head.fields = { 'X-Stream': 'yes' };
-    application.streams.push(this.#exchange.stream(head, onRoom));
+    application.streams.push(this.#request.stream(head, onRoom));
   }
 }
 

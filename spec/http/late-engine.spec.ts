@@ -1,5 +1,5 @@
 /**
- * Covers src/http/exchange.ts and src/surface. The HTTP server and the REST interface with a late
+ * Covers src/http/request.ts and src/surface. The HTTP server and the REST interface with a late
  * engine, ordered and not: their responses are the same bytes as with the embedded engine.
  */
 import assert from 'node:assert/strict';

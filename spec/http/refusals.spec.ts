@@ -12,9 +12,9 @@ import { createTestServer, type TestServer } from './test-server.ts';
 /** Returns the list of the server's responses as logged: status, code, method and path, reason. */
 function observed(server: TestServer): string[] {
   const reported: string[] = [];
-  server.server.observe = (status, request, { code, reason }) => {
-    const path = request?.targetText(request.pathEnd - request.target.start);
-    const what = request === undefined ? '' : `${methodName(request.method)} ${path}`;
+  server.server.observe = (status, head, { code, reason }) => {
+    const path = head?.targetText(head.pathEnd - head.target.start);
+    const what = head === undefined ? '' : `${methodName(head.method)} ${path}`;
     reported.push([status, code, what, reason].filter((each) => each !== '').join(' '));
   };
   return reported;

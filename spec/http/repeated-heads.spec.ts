@@ -8,7 +8,7 @@ import type { HttpLimits } from '../../src/http/limits.ts';
 import { llhttp } from '../../src/http/llhttp.ts';
 import { AT_REFUSAL, AT_REQUEST, NEEDS_MORE, RequestParser } from '../../src/http/parser.ts';
 import { TARGET_TOO_LONG } from '../../src/http/read-failures.ts';
-import { Request } from '../../src/http/request.ts';
+import { RequestHead } from '../../src/http/request-head.ts';
 import { ServedHosts } from '../../src/http/served-hosts.ts';
 import { DEFAULT_LIMITS } from './default-limits.ts';
 
@@ -24,8 +24,8 @@ function lastOf(
   servedHosts?: ServedHosts,
 ) {
   const parser = new RequestParser(limits, servedHosts);
-  const request = new Request();
-  parser.use(request, new Body(request.body, limits.bodyBytesMax, new InFlightBudget(1e9)));
+  const head = new RequestHead();
+  parser.use(head, new Body(limits.bodyBytesMax, new InFlightBudget(1e9)));
   let reached = NEEDS_MORE as number;
   let calls = 0;
   for (const text of texts) {
@@ -37,8 +37,7 @@ function lastOf(
       while (reached !== AT_REQUEST && reached !== AT_REFUSAL && reached !== NEEDS_MORE);
     });
   }
-  const { method, version, keepAlive, contentLength, pathEnd, escaped } = request;
-  const { target, body } = request;
+  const { method, version, keepAlive, contentLength, pathEnd, escaped, target } = head;
   const seen = {
     reached,
     refusal: parser.refusal,
@@ -50,10 +49,9 @@ function lastOf(
       contentLength,
       escaped,
       path: pathEnd - target.start,
-      fields: fieldsOf(request),
-      responseLines: request.responseLines,
-      unservedHost: request.unservedHost,
-      texts: [target, body].map((span) => span.toBuffer().toString()),
+      fields: fieldsOf(head),
+      unservedHost: head.unservedHost,
+      texts: [target, parser.body.content].map((span) => span.toBuffer().toString()),
     }),
   };
   parser.free();
@@ -61,13 +59,13 @@ function lastOf(
 }
 
 /** Returns the stored occurrences of header fields, by the name of the field. */
-function fieldsOf(request: Request): Record<string, string[]> {
+function fieldsOf(head: RequestHead): Record<string, string[]> {
   const found: Record<string, string[]> = {};
   for (const row of Object.values(header)) {
-    if (typeof row !== 'object' || !request.has(row)) continue;
+    if (typeof row !== 'object' || !head.has(row)) continue;
     const values: string[] = [];
-    for (let at = request.occurrence(row); at >= 0; at = request.occurrence(row, at))
-      values.push(request.valueAt(at).toBuffer().toString('latin1'));
+    for (let at = head.occurrence(row); at >= 0; at = head.occurrence(row, at))
+      values.push(head.valueAt(at).toBuffer().toString('latin1'));
     found[String(row.name)] = values;
   }
   return found;

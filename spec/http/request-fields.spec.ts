@@ -11,7 +11,7 @@ import { InFlightBudget } from '../../src/http/in-flight.ts';
 import { llhttp } from '../../src/http/llhttp.ts';
 import { AT_HEAD, AT_REFUSAL, AT_REQUEST, RequestParser } from '../../src/http/parser.ts';
 import { AUTHORIZATION_REPEATED, CONTENT_TYPE_REPEATED } from '../../src/http/read-failures.ts';
-import { Request } from '../../src/http/request.ts';
+import { RequestHead } from '../../src/http/request-head.ts';
 import { NO_PLACE, Places } from '../../src/http/retained-bytes.ts';
 import { pageFieldsOf } from '../../src/surface/page-fields.ts';
 import { DEFAULT_LIMITS } from './default-limits.ts';
@@ -20,7 +20,7 @@ const { AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, EXPECT, HOST, ORIGIN } = 
 const SPOILT = Buffer.alloc(4096, '#');
 
 /** Parses the pieces into `request`, and returns the parser. The input is overwritten at the end. */
-function parse(pieces: readonly string[], request: Request, parser = newParser(request)) {
+function parse(pieces: readonly string[], head: RequestHead, parser = newParser(head)) {
   let reached = 0;
   for (const piece of pieces) {
     const chunk = Buffer.from(piece, 'latin1');
@@ -38,34 +38,34 @@ function spoil(chunk: Buffer): void {
   llhttp().load(undefined, SPOILT, 0, SPOILT.length);
 }
 
-function newParser(request: Request): RequestParser {
+function newParser(head: RequestHead): RequestParser {
   const parser = new RequestParser({ ...DEFAULT_LIMITS, headerBytesMax: 60_000 });
-  parser.use(request, new Body(request.body, 1000, new InFlightBudget(1e9)));
+  parser.use(head, new Body(1000, new InFlightBudget(1e9)));
   return parser;
 }
 
 /** Returns all that handlers may read of the fields. */
-function fieldsOf(request: Request) {
+function fieldsOf(head: RequestHead) {
   const fields: Record<string, unknown> = {};
   for (const row of [AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, EXPECT, HOST, ORIGIN]) {
     fields[String(row.name)] = {
-      has: request.has(row),
-      isRepeated: request.isRepeated(row),
-      first: request.field(row).toBuffer().toString('latin1'),
-      text: request.fieldText(row),
+      has: head.has(row),
+      isRepeated: head.isRepeated(row),
+      first: head.field(row).toBuffer().toString('latin1'),
+      text: head.fieldText(row),
     };
   }
-  return { fields, page: pageFieldsOf(request) };
+  return { fields, page: pageFieldsOf(head) };
 }
 
 function get(fieldLines: string, target = '/k'): string {
   return `GET ${target} HTTP/1.1\r\nHost: here\r\n${fieldLines}\r\n\r\n`;
 }
 
-function parsed(text: string): Request {
-  const request = new Request();
-  assert.equal(parse([text], request).reached, AT_REQUEST);
-  return request;
+function parsed(text: string): RequestHead {
+  const head = new RequestHead();
+  assert.equal(parse([text], head).reached, AT_REQUEST);
+  return head;
 }
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -86,35 +86,35 @@ describe('stored fields', () => {
     it(`are the same at every split: ${title}`, () => {
       const whole = fieldsOf(parsed(text));
       for (let at = 1; at < text.length; at++) {
-        const request = new Request();
-        const { reached } = parse([text.slice(0, at), text.slice(at)], request);
+        const head = new RequestHead();
+        const { reached } = parse([text.slice(0, at), text.slice(at)], head);
         assert.equal(reached, AT_REQUEST);
-        assert.deepEqual(fieldsOf(request), whole, `split at ${at}`);
+        assert.deepEqual(fieldsOf(head), whole, `split at ${at}`);
       }
-      const request = new Request();
-      parse([...text], request);
-      assert.deepEqual(fieldsOf(request), whole, 'byte by byte');
+      const head = new RequestHead();
+      parse([...text], head);
+      assert.deepEqual(fieldsOf(head), whole, 'byte by byte');
     });
 
     it(`are the same in a repeated head: ${title}`, () => {
-      const request = new Request();
+      const head = new RequestHead();
       const third = text.replace('/k ', '/another ');
-      parse([text, text, third], request);
-      assert.deepEqual(fieldsOf(request), fieldsOf(parsed(third)));
-      assert.equal(request.target.toBuffer().toString(), '/another');
+      parse([text, text, third], head);
+      assert.deepEqual(fieldsOf(head), fieldsOf(parsed(third)));
+      assert.equal(head.target.toBuffer().toString(), '/another');
     });
 
     for (const length of [0, 500]) {
       it(`outlive the turn once they are retained, with ${length} bytes more: ${title}`, () => {
         const long = text.replace('Host', `Content-Encoding: ${'z'.repeat(length)}\r\nHost`);
-        const request = parsed(long);
-        const before = fieldsOf(request);
+        const head = parsed(long);
+        const before = fieldsOf(head);
         const retainer = { place: NO_PLACE, longBytes: undefined };
         const places = new Places(2);
-        places.begin(retainer, request.headBytes);
-        request.retainHead(places);
+        places.begin(retainer, head.headBytes);
+        head.retainHead(places);
         spoil(Buffer.alloc(0));
-        assert.deepEqual(fieldsOf(request), before);
+        assert.deepEqual(fieldsOf(head), before);
       });
     }
   }
@@ -139,8 +139,8 @@ describe('stored fields', () => {
   });
 
   it('have no bits, and no host, if none of them is present', () => {
-    const request = parsed(KINDS['no stored field']!);
-    assert.deepEqual([request.fieldBits, request.has(HOST)], [0, false]);
+    const head = parsed(KINDS['no stored field']!);
+    assert.deepEqual([head.fieldBits, head.has(HOST)], [0, false]);
     assert.equal(pageFieldsOf(parsed(get('Sec-Fetch-Mode: cors'))), undefined);
   });
 
@@ -152,17 +152,17 @@ describe('stored fields', () => {
       const text = get(`${name}:\r\nA: b\r\n${name}: x`);
       for (let at = 1; at < text.length; at++) {
         const pieces = [text.slice(0, at), text.slice(at)];
-        const { reached, parser } = parse(pieces, new Request());
+        const { reached, parser } = parse(pieces, new RequestHead());
         assert.deepEqual([reached, parser.refusal], [AT_REFUSAL, failure], `split at ${at}`);
       }
     });
   }
 
   it('of one request are not those of the next', () => {
-    const request = new Request();
-    const { parser } = parse([KINDS['fields of all kinds']!], request);
-    parse([KINDS['no stored field']!], request, parser);
-    assert.deepEqual(fieldsOf(request), fieldsOf(parsed(KINDS['no stored field']!)));
+    const head = new RequestHead();
+    const { parser } = parse([KINDS['fields of all kinds']!], head);
+    parse([KINDS['no stored field']!], head, parser);
+    assert.deepEqual(fieldsOf(head), fieldsOf(parsed(KINDS['no stored field']!)));
   });
 });
 
@@ -175,27 +175,27 @@ describe('thousands of occurrences of a field', () => {
       const pieces: string[] = [];
       for (let at = 0; at < text.length; at += pieceBytes)
         pieces.push(text.slice(at, at + pieceBytes));
-      const request = new Request();
-      const { reached } = parse(pieces, request);
+      const head = new RequestHead();
+      const { reached } = parse(pieces, head);
       assert.equal(reached, AT_REQUEST);
       const values = Array.from({ length: COUNT }, (_, at) => String(at % 10));
-      assert.equal(request.fieldText(ORIGIN), values.join(', '));
-      assert.equal(pageFieldsOf(request)?.origin, '(invalid)');
+      assert.equal(head.fieldText(ORIGIN), values.join(', '));
+      assert.equal(pageFieldsOf(head)?.origin, '(invalid)');
     });
   }
 
   it('count in the memory of the head, which is released with it', () => {
-    const request = parsed(text);
-    const array = request.occurrenceBytes;
+    const head = parsed(text);
+    const array = head.occurrenceBytes;
     assert(array >= 3 * 8 * COUNT, `${array} bytes`);
-    assert.equal(request.headBytes, '/k'.length + COUNT + 'here'.length + array);
-    request.releaseHead();
-    assert.deepEqual([request.occurrenceBytes, request.fieldBits, request.headBytes], [0, 0, 0]);
+    assert.equal(head.headBytes, '/k'.length + COUNT + 'here'.length + array);
+    head.releaseHead();
+    assert.deepEqual([head.occurrenceBytes, head.fieldBits, head.headBytes], [0, 0, 0]);
   });
 
   it('count in the memory of a head that is received in part', () => {
-    const request = new Request();
-    const { parser } = parse([text.slice(0, -4)], request);
-    assert(parser.heldBytes >= request.occurrenceBytes + 4000);
+    const head = new RequestHead();
+    const { parser } = parse([text.slice(0, -4)], head);
+    assert(parser.heldBytes >= head.occurrenceBytes + 4000);
   });
 });

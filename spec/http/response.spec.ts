@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Span } from '../../src/base/span.ts';
-import type { Exchange } from '../../src/http/exchange.ts';
+import type { Request } from '../../src/http/request.ts';
 import { heldServer, request, sequenceDelay } from './held-application.ts';
 
 const LONG = 100_000;
@@ -21,18 +21,18 @@ interface Wanted {
 }
 
 /** Responds; the bytes are overwritten after the call, except pinned ones. Returns the releases. */
-function respond(exchange: Exchange, wanted: Wanted): { count: number } {
+function respond(request: Request, wanted: Wanted): { count: number } {
   const { status, type = '', content = '', fields, isPinned = false } = wanted;
   const released = { count: 0 };
-  if (status >= 400) exchange.note('PATH_UNKNOWN', 'refused');
-  const response = exchange.draft(status);
+  if (status >= 400) request.note('PATH_UNKNOWN', 'refused');
+  const response = request.draft(status);
   const spans = [spanOf(type), spanOf(content)] as const;
   [response.contentType, response.content] = spans;
   response.fields = fields;
   if (isPinned) response.pinned = { isCounted: true, release: () => released.count++ };
-  exchange.send(response);
+  request.send(response);
   for (const { bytes } of isPinned ? spans.slice(0, 1) : spans) bytes.fill(0xdd);
-  exchange.draft(500, 7, 7).content = spanOf('another response');
+  request.draft(500, 7, 7).content = spanOf('another response');
   return released;
 }
 
@@ -102,9 +102,9 @@ describe('A response', () => {
       application.finishesNow = false;
       socket.receive(request('/late/a') + request('/late/b'));
       const wanted = { status: 206, content: 'p'.repeat(LONG), isPinned: true };
-      const exchange = application.remove('b');
+      const second = application.remove('b');
       if (isBefore) socket.destroy();
-      const released = respond(exchange, wanted);
+      const released = respond(second, wanted);
       socket.destroy();
       application.answer('a');
       assert.equal(released.count, 1);

@@ -19,7 +19,7 @@ import type { HEALTH_ROUTES } from '../../src/health/health-routes.ts';
 import type { Application } from '../../src/http/application.ts';
 import { Connection } from '../../src/http/connection.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
-import type { Request } from '../../src/http/request.ts';
+import type { RequestHead } from '../../src/http/request-head.ts';
 import type { ResponseDelay } from '../../src/http/response-delay.ts';
 import type { ServedHosts } from '../../src/http/served-hosts.ts';
 import { HttpServer } from '../../src/http/server.ts';
@@ -255,21 +255,19 @@ const NO_PUBLISHERS: WanCalls = {
  * that every refusal has a code. Probes may get 503 without one.
  */
 function statusCheck(router: RouteFinder): NonNullable<HttpServer['observe']> {
-  return (status, request, { code }) => {
-    if (status >= 400 !== (code !== '') && !isProbe(request)) {
+  return (status, head, { code }) => {
+    if (status >= 400 !== (code !== '') && !isProbe(head)) {
       process.nextTick(() => assert.fail(`response ${status} has the code "${code}"`));
     }
-    if (request === undefined) return;
-    const match = router.match(request, { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 });
-    const row = match?.endpoints[request.method];
+    if (head === undefined) return;
+    const match = router.match(head, { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 });
+    const row = match?.endpoints[head.method];
     if (row === undefined || statusesOf(row).has(status)) return;
     const { summary } = row;
     process.nextTick(() => assert.fail(`the operation "${summary}" has the status ${status}`));
   };
 }
 
-function isProbe(request: Request | undefined): boolean {
-  return (
-    request?.target.bytes.toString('latin1', request.target.start).includes('/health/') === true
-  );
+function isProbe(head: RequestHead | undefined): boolean {
+  return head?.target.bytes.toString('latin1', head.target.start).includes('/health/') === true;
 }

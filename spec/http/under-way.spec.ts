@@ -1,5 +1,5 @@
 /**
- * Covers src/http/connection-requests.ts and src/http/exchange.ts. Requests of one connection
+ * Covers src/http/connection-requests.ts and src/http/request.ts. Requests of one connection
  * that are in progress together: when each begins, and when responses are sent.
  */
 import assert from 'node:assert/strict';
@@ -89,9 +89,9 @@ describe('requests under way together', () => {
     another().socket.receive(request(`/now/${'#'.repeat(5000)}`));
     application.answer('a');
     clock.settle();
-    const { request: parked } = application.underWay.get('b')?.exchange ?? assert.fail();
-    assert.equal(parked.body.toBuffer().toString(), 'hello');
-    assert.equal(parked.target.toBuffer().toString(), '/alone/b');
+    const parked = application.underWay.get('b')?.request ?? assert.fail();
+    assert.equal(parked.content.toBuffer().toString(), 'hello');
+    assert.equal(parked.head.target.toBuffer().toString(), '/alone/b');
     application.answer('b');
     assert.deepEqual(statuses(), [200, 200]);
     assertAtRest();
@@ -213,8 +213,8 @@ describe('a handler that throws', () => {
   it('in a later turn, causes a 500, and later requests continue', () => {
     const { socket, assertAtRest, application, clock, statuses } = heldServer();
     socket.receive(late('a', 'b'));
-    const { exchange } = application.underWay.get('a') ?? assert.fail();
-    exchange.fail(new Error('thrown in a later turn'), exchange.number);
+    const { request } = application.underWay.get('a') ?? assert.fail();
+    request.fail(new Error('thrown in a later turn'), request.number);
     application.underWay.delete('a');
     application.answer('b');
     clock.settle();
@@ -226,13 +226,13 @@ describe('a handler that throws', () => {
   it('after its response, does not affect the request that uses its slot by then', () => {
     const { socket, assertAtRest, application, another, failures } = heldServer();
     socket.receive(late('a'));
-    const { exchange } = application.underWay.get('a') ?? assert.fail();
-    const { number } = exchange;
+    const { request } = application.underWay.get('a') ?? assert.fail();
+    const { number } = request;
     application.answer('a');
     const other = another();
     other.socket.receive(late('b'));
-    assert.equal(application.underWay.get('b')?.exchange, exchange);
-    exchange.fail(new Error('too late'), number);
+    assert.equal(application.underWay.get('b')?.request, request);
+    request.fail(new Error('too late'), number);
     application.answer('b');
     assert.deepEqual(other.bodies(), ['b']);
     assert.equal(failures.length, 1);

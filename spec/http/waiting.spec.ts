@@ -1,5 +1,5 @@
 /**
- * Covers src/http/connection.ts and src/http/exchange.ts. The bytes that a waiting request
+ * Covers src/http/connection.ts and src/http/request.ts. The bytes that a waiting request
  * retains, and how its connection ends or continues meanwhile.
  */
 import assert from 'node:assert/strict';

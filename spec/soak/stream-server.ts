@@ -5,7 +5,7 @@
  */
 import { SystemClock } from '../../src/base/clock.ts';
 import type { Application, RequestHandler } from '../../src/http/application.ts';
-import type { Exchange } from '../../src/http/exchange.ts';
+import type { Request } from '../../src/http/request.ts';
 import { INDEPENDENT } from '../../src/http/response-delay.ts';
 import type { ResponseStream } from '../../src/http/response-stream.ts';
 import { HttpServer } from '../../src/http/server.ts';
@@ -24,12 +24,12 @@ export interface StreamServerState {
 const BLOCK = Buffer.alloc(16_384, 'stream ');
 
 class StreamingHandler implements RequestHandler {
-  readonly #exchange: Exchange;
+  readonly #request: Request;
   #stream: ResponseStream | undefined;
   #bytesLeft = 0;
 
-  constructor(exchange: Exchange) {
-    this.#exchange = exchange;
+  constructor(request: Request) {
+    this.#request = request;
   }
 
   get isExclusive(): boolean {
@@ -41,10 +41,10 @@ class StreamingHandler implements RequestHandler {
   }
 
   run(): void {
-    const [, kind, bytes] = this.#exchange.request.target.toBuffer().toString().split('/');
-    if (kind !== 'stream') return this.#exchange.respondEmpty(200, INDEPENDENT, 0);
+    const [, kind, bytes] = this.#request.head.target.toBuffer().toString().split('/');
+    if (kind !== 'stream') return this.#request.respondEmpty(200, INDEPENDENT, 0);
     this.#bytesLeft = Number(bytes);
-    this.#stream = this.#exchange.stream(this.#exchange.draft(200), () => this.#continue());
+    this.#stream = this.#request.stream(this.#request.draft(200), () => this.#continue());
     this.#continue();
   }
 
@@ -64,7 +64,7 @@ class StreamingHandler implements RequestHandler {
   }
 }
 
-const application: Application = { open: (exchange) => new StreamingHandler(exchange) };
+const application: Application = { open: (request) => new StreamingHandler(request) };
 let failures = 0;
 const server = new HttpServer({
   application,

@@ -9,7 +9,7 @@ import { Span } from '../../src/base/span.ts';
 import { LocalRecord } from '../../src/cluster/shared-record.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
 import { DELETE, GET, HEAD, POST } from '../../src/http/methods.ts';
-import { Request } from '../../src/http/request.ts';
+import { RequestHead } from '../../src/http/request-head.ts';
 import { resolveTarget } from '../../src/http/target.ts';
 import { ROUTES } from '../../src/member/routes.ts';
 import { ADD, READ, REMOVE } from '../../src/security/permissions.ts';
@@ -190,12 +190,12 @@ test('GET polls wait like DELETE polls, with the flag', async () => {
 test('a GET that polls needs the permission to remove, and one that reads the permission to read', () => {
   const router = routerOf('hazelcast', 'hazelcast');
   const needOf = (method: number, path: string) => {
-    const request = new Request();
-    request.method = method;
-    request.target.set(Buffer.from(path), 0, path.length);
-    assert(resolveTarget(request, new Span()) === 0);
+    const head = new RequestHead();
+    head.method = method;
+    head.target.set(Buffer.from(path), 0, path.length);
+    assert(resolveTarget(head, new Span()) === 0);
     const parts = { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 };
-    return router.match(request, parts)?.endpoints[method]?.permission.need;
+    return router.match(head, parts)?.endpoints[method]?.permission.need;
   };
   assert.equal(needOf(GET, '/hazelcast/rest/queues/q/0'), REMOVE);
   assert.equal(needOf(DELETE, '/hazelcast/rest/queues/q/0'), REMOVE);

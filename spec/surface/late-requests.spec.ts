@@ -9,7 +9,7 @@ import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DISK_FAILED } from '../../src/engine/mutation-sink.ts';
 import { INPUT_BYTES_MAX, llhttp } from '../../src/http/llhttp.ts';
-import type { Request } from '../../src/http/request.ts';
+import type { RequestHead } from '../../src/http/request-head.ts';
 import type { Action } from '../../src/surface/action.ts';
 import type { Resource } from '../../src/surface/resource.ts';
 import type { PathParts, RouteFinder } from '../../src/surface/router.ts';
@@ -37,8 +37,8 @@ class LateRouter implements RouteFinder {
     this.#router = router;
   }
 
-  match(request: Request, parts: PathParts): Resource | undefined {
-    const match = this.#router.match(request, parts);
+  match(head: RequestHead, parts: PathParts): Resource | undefined {
+    const match = this.#router.match(head, parts);
     if (match === undefined) return undefined;
     const endpoints = match.endpoints.map((each) => each && { ...each, run: this.#late(each.run) });
     return { ...match, endpoints };
@@ -62,8 +62,8 @@ function subject(isLate: boolean) {
   const route = (router: RouteFinder) => (isLate ? new LateRouter(router) : router);
   const member = restMember({ limits: { bodyBytesMax: 100_000 }, route });
   const observed: string[] = [];
-  member.server.observe = (status, request) => {
-    const { target, pathEnd } = request as Request;
+  member.server.observe = (status, head) => {
+    const { target, pathEnd } = head as RequestHead;
     observed.push(`${status} ${target.bytes.toString('latin1', target.start, pathEnd)}`);
   };
   return { ...member, observed };
@@ -146,7 +146,7 @@ describe('A poll that waits', () => {
       const server = createTestServer({}, { sinks: [sink] });
       const { socket, responses, another, clock } = client(server);
       const observed: (string | undefined)[] = [];
-      server.server.observe = (_, request) => observed.push(request?.target.toBuffer().toString());
+      server.server.observe = (_, head) => observed.push(head?.target.toBuffer().toString());
       socket.receive(poll(name));
       another().socket.receive(
         `POST /grid/rest/queues/${name} HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nv`,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Span } from '../../src/base/span.ts';
-import { Request } from '../../src/http/request.ts';
+import { RequestHead } from '../../src/http/request-head.ts';
 import {
   decodeFormValue,
   decodeLongFormValue,
@@ -28,14 +28,14 @@ describe('hasValidEscapes', () => {
 describe('readPart', () => {
   /** Returns the parts of a path that begins at any offset, joined by slashes. */
   function partsOf(path: string): Buffer[] {
-    const request = new Request();
-    request.target.set(Buffer.from(`GET ${path}`, 'latin1'), 4, 4 + path.length);
-    request.escaped = path.includes('%');
+    const head = new RequestHead();
+    head.target.set(Buffer.from(`GET ${path}`, 'latin1'), 4, 4 + path.length);
+    head.escaped = path.includes('%');
     const part = new Span();
     let start = 0;
     return path.split('/').map((text) => {
       const end = start + text.length;
-      const read = readPart(request, start, end, part).toBuffer();
+      const read = readPart(head, start, end, part).toBuffer();
       start = end + 1;
       return read;
     });

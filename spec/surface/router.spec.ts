@@ -3,20 +3,20 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Span } from '../../src/base/span.ts';
 import { DELETE, GET, HEAD, POST, PUT } from '../../src/http/methods.ts';
-import { Request } from '../../src/http/request.ts';
+import { RequestHead } from '../../src/http/request-head.ts';
 import { resolveTarget } from '../../src/http/target.ts';
 import { ROWS, routerOf } from './table.ts';
 
 const METHODS = { DELETE, GET, HEAD, POST, PUT };
 
 function route(target: string, segment = 'grid') {
-  const request = new Request();
-  request.method = GET;
+  const head = new RequestHead();
+  head.method = GET;
   const bytes = Buffer.from(`GET ${target} HTTP/1.1`, 'latin1');
-  request.target.set(bytes, 4, 4 + Buffer.byteLength(target, 'latin1'));
-  assert(resolveTarget(request, new Span()) === 0, `${target} is a target`);
+  head.target.set(bytes, 4, 4 + Buffer.byteLength(target, 'latin1'));
+  assert(resolveTarget(head, new Span()) === 0, `${target} is a target`);
   const parts = { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 };
-  const match = routerOf('none', segment).match(request, parts);
+  const match = routerOf('none', segment).match(head, parts);
   const text = (start: number, end: number): string => bytes.toString('latin1', 4 + start, 4 + end);
   return {
     match,

@@ -68,7 +68,7 @@ export function configurationActions(
       });
     },
     memberList(call) {
-      if (tcpIpMembers === undefined) return call.exchange.refuse('JOIN_DISABLED', {});
+      if (tcpIpMembers === undefined) return call.request.refuse('JOIN_DISABLED', {});
       respondJson(call, { status: 'success', 'member-list': tcpIpMembers.list });
     },
     /**

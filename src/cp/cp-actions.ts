@@ -6,7 +6,7 @@
 import type { Action, Actions, Work } from '../surface/action.ts';
 import type { CP_ROUTES } from './cp-routes.ts';
 
-const reading: Action = ({ exchange }) => exchange.refuse('NOT_IMPLEMENTED', {});
+const reading: Action = ({ request }) => request.refuse('NOT_IMPLEMENTED', {});
 const work: Work = (call) => call.refuse('NOT_IMPLEMENTED', {});
 
 export const CP_ACTIONS: Actions<typeof CP_ROUTES> = {

@@ -30,31 +30,31 @@ export function dataActions(parts: DataActionParts): Actions<typeof DATA_ROUTES>
   /** Offers the last part of the path as an item without a content type. */
   const offerFromPath: Action = (call) => engine.offer(call.name, call.key, TEXT_PLAIN, call);
 
-  const head: Action = ({ exchange }) => exchange.respondEmpty(200, INDEPENDENT, 0);
+  const head: Action = ({ request }) => request.respondEmpty(200, INDEPENDENT, 0);
 
   /**
    * Polls the queue. The last part of the path is the time to wait, in seconds; zero or less means
    * no wait.
    */
   const poll: WaitingAction = {
-    waits({ exchange, keyStart, keyEnd }) {
-      const { bytes, start } = exchange.request.target;
+    waits({ request, keyStart, keyEnd }) {
+      const { bytes, start } = request.head.target;
       return keyEnd !== keyStart + 1 || bytes[start + keyStart] !== DIGIT_0;
     },
     run(call) {
-      const { exchange } = call;
+      const { request } = call;
       const text = call.key.toBuffer().toString('latin1');
       const seconds = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
       if (!(seconds <= POLL_SECONDS_MAX)) {
         const seen = JSON.stringify(text);
         const values = { seen, most: POLL_SECONDS_MAX };
-        exchange.refuse('POLL_TIME_INVALID', values, undefined, dialect.badValueStatus);
-      } else if (exchange.session.hasInputEnded) exchange.respondEmpty(204, INDEPENDENT, 0);
-      else pollOf(call).begin(call.name, seconds > 0 && exchange.mayWait ? seconds * 1000 : 0);
+        request.refuse('POLL_TIME_INVALID', values, undefined, dialect.badValueStatus);
+      } else if (request.session.hasInputEnded) request.respondEmpty(204, INDEPENDENT, 0);
+      else pollOf(call).begin(call.name, seconds > 0 && request.mayWait ? seconds * 1000 : 0);
     },
   };
 
-  /** Returns the poll of the call's slot; its first call that polls creates it. */
+  /** Returns the poll of the call's request object; its first call that polls creates it. */
   const pollOf = (call: Call): QueuePoll => {
     if (call.wait instanceof QueuePoll) return call.wait;
     const created = new QueuePoll(call, engine, waiting);
@@ -65,16 +65,15 @@ export function dataActions(parts: DataActionParts): Actions<typeof DATA_ROUTES>
   return {
     getEntry: (call) => engine.get(call.name, call.key, call),
     setEntry(call) {
-      const { request } = call.exchange;
-      const { name, key } = call;
-      const type = request.field(CONTENT_TYPE);
-      engine.set(name, key, request.body, type, lifetimes.of(name), undefined, call);
+      const { name, key, request } = call;
+      const type = request.head.field(CONTENT_TYPE);
+      engine.set(name, key, request.content, type, lifetimes.of(name), undefined, call);
     },
     deleteEntry: (call) => engine.delete(call.name, call.key, undefined, call),
     clearMap,
     offer(call) {
-      const { request } = call.exchange;
-      engine.offer(call.name, request.body, request.field(CONTENT_TYPE), call);
+      const { request } = call;
+      engine.offer(call.name, request.content, request.head.field(CONTENT_TYPE), call);
     },
     queueSize: (call) => engine.queueSize(call.name, call),
     poll,

@@ -37,7 +37,7 @@ export class QueuePoll implements Wait, Waiter {
     if (ticket === NO_TICKET) return;
     this.#ticket = ticket;
     this.#waiting.add(this);
-    if (timeoutMs > 0 && !this.#call.exchange.awaitItem()) this.#refuseToWait();
+    if (timeoutMs > 0 && !this.#call.request.awaitItem()) this.#refuseToWait();
   }
 
   /** Receives the engine's result. Returns the hold of the item, if it has one. */
@@ -52,7 +52,7 @@ export class QueuePoll implements Wait, Waiter {
   finishNow(): void {
     if (this.#ticket === NO_TICKET) return;
     this.#cancel();
-    this.#call.exchange.respondEmpty(204, INDEPENDENT, 0);
+    this.#call.request.respondEmpty(204, INDEPENDENT, 0);
   }
 
   endWait(): void {
@@ -61,9 +61,9 @@ export class QueuePoll implements Wait, Waiter {
   }
 
   #refuseToWait(): void {
-    const { exchange } = this.#call;
+    const { request } = this.#call;
     this.#cancel();
-    exchange.refuse('NO_ROOM_TO_WAIT', { bytesMax: exchange.inFlightBytesMax }, RETRY_LATER);
+    request.refuse('NO_ROOM_TO_WAIT', { bytesMax: request.inFlightBytesMax }, RETRY_LATER);
   }
 
   #cancel(): void {

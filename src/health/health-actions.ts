@@ -39,5 +39,5 @@ export function healthActions(
 }
 
 function respondWhether(call: Call, isTrue: boolean): void {
-  call.exchange.respondEmpty(isTrue ? 200 : 503, INDEPENDENT, 0);
+  call.request.respondEmpty(isTrue ? 200 : 503, INDEPENDENT, 0);
 }

@@ -1,14 +1,14 @@
 /**
  * The application that the HTTP server runs.
- * Each request has an object (exchange.ts) with its own handler, which are reused for requests of any
+ * Each request has an object (request.ts) with its own handler, which are reused for requests of any
  * connection. The handler responds through it, immediately or in a later turn. The
  * requests of a connection begin in the order sent; several may be under way at a time.
  */
-import type { Exchange } from './exchange.ts';
+import type { Request } from './request.ts';
 
 /** Creates the handler of each object. */
 export interface Application {
-  open(exchange: Exchange): RequestHandler;
+  open(request: Request): RequestHandler;
 }
 
 export interface RequestHandler {

@@ -9,11 +9,11 @@
  * Tested by held-bytes.spec.ts.
  */
 import type { ViewedBytes } from '../base/copy-bytes.ts';
-import type { Span } from '../base/span.ts';
-import type { Exchange } from './exchange.ts';
+import { Span } from '../base/span.ts';
 import type { BudgetUser, InFlightBudget } from './in-flight.ts';
 import { RecentBytes } from './recent-bytes.ts';
-import { UNKNOWN_LENGTH } from './request.ts';
+import type { Request } from './request.ts';
+import { UNKNOWN_LENGTH } from './request-head.ts';
 import { type BytesRetainer, endRetention, NO_PLACE, type Places } from './retained-bytes.ts';
 
 /** Initial size of the buffer of a chunked body, in bytes. */
@@ -33,7 +33,8 @@ export class Body implements BudgetUser, BytesRetainer {
   bytesMax = Number.MAX_SAFE_INTEGER;
   /** Whether the content is accepted even if the budget has no room for it. */
   #isUrgent = false;
-  readonly #span: Span;
+  /** The content once it is complete. */
+  readonly content = new Span();
   readonly #budget: InFlightBudget;
   #buffer: Buffer | undefined;
   place = NO_PLACE;
@@ -48,7 +49,7 @@ export class Body implements BudgetUser, BytesRetainer {
   /** The bytes received in the last RECENT_MS; created for the first content under way. */
   #recent: RecentBytes | undefined;
   /** Notified when others need the room; undefined while the content is not registered in the budget. */
-  #owner: Exchange | undefined;
+  #owner: Request | undefined;
   /** Bytes of content received. */
   received = 0;
   /** Bytes of content received or announced. */
@@ -58,9 +59,8 @@ export class Body implements BudgetUser, BytesRetainer {
   /** Whether more content was received or announced than permitted. */
   isTooLong = false;
 
-  /** `span` is set to the content once it is complete. `bytesMax`: the usual limit, in bytes. */
-  constructor(span: Span, bytesMax: number, budget: InFlightBudget) {
-    this.#span = span;
+  /** `bytesMax`: the usual limit, in bytes. */
+  constructor(bytesMax: number, budget: InFlightBudget) {
     this.#usualBytesMax = bytesMax;
     this.#budget = budget;
   }
@@ -100,7 +100,7 @@ export class Body implements BudgetUser, BytesRetainer {
   }
 
   /** Begins to count all of the content in the budget, because an input ended before the content did. */
-  enterBudget(nowMs: number, owner: Exchange): void {
+  enterBudget(nowMs: number, owner: Request): void {
     this.isUnderWay = true;
     if (this.isDropped) return;
     const buffered = this.#buffer?.length ?? CHUNKED_BYTES_FIRST;
@@ -132,13 +132,13 @@ export class Body implements BudgetUser, BytesRetainer {
     this.announce(0);
     if (this.isDropped) return;
     if (at === 0 && end - start === this.#length) {
-      this.#span.setViewed(bytes, view, start, end);
+      this.content.setViewed(bytes, view, start, end);
       return;
     }
     const buffer = this.#ensureBuffer();
     if (buffer === undefined) return;
     bytes.copy(buffer, at, start, end);
-    this.#span.set(buffer, 0, this.received);
+    this.content.set(buffer, 0, this.received);
   }
 
   /** Marks the content as complete: it can no longer be ended to make room. */
@@ -150,10 +150,10 @@ export class Body implements BudgetUser, BytesRetainer {
 
   /** Copies content received with its head, for a request that outlives its turn. */
   retain(places: Places): void {
-    const span = this.#span;
-    if (this.#buffer !== undefined || span.length === 0) return;
-    places.begin(this, span.length);
-    places.retain(span);
+    const { content } = this;
+    if (this.#buffer !== undefined || content.length === 0) return;
+    places.begin(this, content.length);
+    places.retain(content);
   }
 
   /** Frees the received bytes and drops all further ones. */
@@ -166,7 +166,7 @@ export class Body implements BudgetUser, BytesRetainer {
   end(): void {
     this.#releaseBuffer();
     endRetention(this);
-    this.#span.clear();
+    this.content.clear();
     if (this.#budgetBytes > 0) {
       this.#budget.release(this.#budgetBytes);
       if (this.#isUrgent) this.#budget.endUrgent(this);
@@ -175,7 +175,7 @@ export class Body implements BudgetUser, BytesRetainer {
     this.complete();
   }
 
-  /** Frees the content's place when its slot is discarded. */
+  /** Frees the content's place when its request object is discarded. */
   release(places: Places): void {
     places.release(this);
   }

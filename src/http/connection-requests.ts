@@ -8,9 +8,9 @@
 import assert from 'node:assert';
 import { HAS_EXPENSIVE_ASSERTIONS } from '../base/expensive-assertions.ts';
 import type { Connection } from './connection.ts';
-import type { Exchange } from './exchange.ts';
 import type { RequestParser } from './parser.ts';
 import type { ReadFailure } from './read-failures.ts';
+import type { Request } from './request.ts';
 import type { RequestPool } from './request-pool.ts';
 import { RequestRing } from './request-ring.ts';
 
@@ -29,7 +29,7 @@ export class ConnectionRequests {
   #isSendingBuffered = false;
   #isParked = false;
   /** The request that is being read, is running or is parked. */
-  current: Exchange | undefined;
+  current: Request | undefined;
   /** Bytes of the buffered responses. */
   bufferedBytes = 0;
 
@@ -56,8 +56,8 @@ export class ConnectionRequests {
 
   /** Memory for the heads of the requests that hold up the input, in bytes. */
   get heldBytes(): number {
-    if (this.isWatched) return this.#underWay.last?.request.headBytes ?? 0;
-    const parkedBytes = this.#isParked ? (this.current?.request.headBytes ?? 0) : 0;
+    if (this.isWatched) return this.#underWay.last?.head.headBytes ?? 0;
+    const parkedBytes = this.#isParked ? (this.current?.head.headBytes ?? 0) : 0;
     return this.#headBytes + parkedBytes;
   }
 
@@ -67,34 +67,34 @@ export class ConnectionRequests {
   }
 
   /** Whether the response to the request may be written now, as all earlier ones have been. */
-  isNext(exchange: Exchange): boolean {
-    return this.#underWay.count === 0 || this.#underWay.first === exchange;
+  isNext(request: Request): boolean {
+    return this.#underWay.count === 0 || this.#underWay.first === request;
   }
 
   /** Whether no later request exists. `isReading`: whether the current one has been received in part. */
-  isNewest(exchange: Exchange, isReading: boolean): boolean {
-    if (exchange === this.current) return true;
+  isNewest(request: Request, isReading: boolean): boolean {
+    if (request === this.current) return true;
     const hasCurrent = this.current !== undefined && (isReading || this.#isParked);
-    return !hasCurrent && exchange === this.#underWay.last;
+    return !hasCurrent && request === this.#underWay.last;
   }
 
   /** Acquires an object for the request that the parser's input begins, and makes it the current one. */
-  read(connection: Connection, parser: RequestParser): Exchange {
-    const exchange = this.#pool.acquire();
-    exchange.begin(connection);
-    parser.use(exchange.request, exchange.body);
-    this.current = exchange;
-    return exchange;
+  read(connection: Connection, parser: RequestParser): Request {
+    const request = this.#pool.acquire();
+    request.begin(connection);
+    parser.use(request.head, request.body);
+    this.current = request;
+    return request;
   }
 
   /** Runs the current request, which is complete, or parks it, unless it has been refused. */
   begin(): void {
-    const exchange = this.current as Exchange;
-    if (!exchange.complete()) this.#onRun(exchange);
-    else if (this.#mayBegin(exchange)) this.#run(exchange);
+    const request = this.current as Request;
+    if (!request.complete()) this.#onRun(request);
+    else if (this.#mayBegin(request)) this.#run(request);
     else {
       this.#isParked = true;
-      exchange.retainBytes();
+      request.retainBytes();
     }
   }
 
@@ -102,7 +102,7 @@ export class ConnectionRequests {
   unpark(): void {
     if (!this.#isParked) return;
     this.#isParked = false;
-    this.#run(this.current as Exchange);
+    this.#run(this.current as Request);
   }
 
   /** Refuses the current request while it is read; it is the connection's last. */
@@ -114,23 +114,23 @@ export class ConnectionRequests {
   }
 
   /** Removes a request whose response has been written. True: that was after its run; others may continue. */
-  onAnswered(exchange: Exchange): boolean {
-    if (exchange === this.current) return false;
-    if (this.#underWay.first !== exchange) assert.fail('responses are written in order');
+  onAnswered(request: Request): boolean {
+    if (request === this.current) return false;
+    if (this.#underWay.first !== request) assert.fail('responses are written in order');
     this.#underWay.shift();
     this.#openCount--;
     // A request that was the only one under way may have released a part of its head meanwhile.
     if (this.#underWay.count === 0) this.#headBytes = 0;
-    else this.#headBytes -= exchange.longHeadBytes;
-    exchange.free();
+    else this.#headBytes -= request.longHeadBytes;
+    request.free();
     return !this.#isSendingBuffered;
   }
 
   /** Counts a response that was buffered. True: that was after its run, so others may continue. */
-  onBuffered(exchange: Exchange): boolean {
-    if (exchange === this.current) return false;
+  onBuffered(request: Request): boolean {
+    if (request === this.current) return false;
     this.#openCount--;
-    this.bufferedBytes += exchange.bufferedBytes;
+    this.bufferedBytes += request.bufferedBytes;
     return true;
   }
 
@@ -170,7 +170,7 @@ export class ConnectionRequests {
 
   /** Makes requests that wait for a condition respond now, as the client sends nothing more. */
   finishNow(): void {
-    for (const exchange of this.#underWay.list()) if (!exchange.isBuffered) exchange.finishNow();
+    for (const request of this.#underWay.list()) if (!request.isBuffered) request.finishNow();
   }
 
   /** Abandons all requests of a disconnected client; an object is freed once its handler has responded. */
@@ -180,7 +180,7 @@ export class ConnectionRequests {
     this.bufferedBytes = 0;
     const underWay = this.#underWay.list();
     this.#underWay.clear();
-    for (const exchange of underWay) exchange.abandon();
+    for (const request of underWay) request.abandon();
     this.current?.abandon();
     this.current = undefined;
   }
@@ -191,42 +191,42 @@ export class ConnectionRequests {
    */
   freeCurrent(hadLongHead: boolean): void {
     if (this.#isParked) return;
-    if (hadLongHead) this.current?.request.releaseHead();
+    if (hadLongHead) this.current?.head.releaseHead();
     this.current?.free();
     this.current = undefined;
   }
 
   #isBehindBlocked(): boolean {
-    if (this.#isParked) return !this.#mayBegin(this.current as Exchange);
-    const last = this.#underWay.last as Exchange;
-    if (this.#underWay.count >= REQUESTS_UNDER_WAY_MAX || !last.request.keepAlive) return true;
+    if (this.#isParked) return !this.#mayBegin(this.current as Request);
+    const last = this.#underWay.last as Request;
+    if (this.#underWay.count >= REQUESTS_UNDER_WAY_MAX || !last.head.keepAlive) return true;
     if (this.#headBytes > HEAD_BYTES_UNDER_WAY_MAX) return true;
     return last.handler.isExclusive && !last.isBuffered;
   }
 
-  #mayBegin(exchange: Exchange): boolean {
-    return this.#openCount === 0 || !exchange.handler.isExclusive;
+  #mayBegin(request: Request): boolean {
+    return this.#openCount === 0 || !request.handler.isExclusive;
   }
 
-  #run(exchange: Exchange): void {
-    exchange.run();
-    this.#onRun(exchange);
+  #run(request: Request): void {
+    request.run();
+    this.#onRun(request);
   }
 
   /** Reuses the object of a request that has run or was refused, unless it is still to be answered. */
-  #onRun(exchange: Exchange): void {
-    if (exchange !== this.current) return;
-    if (exchange.isAnswered && !exchange.isBuffered) exchange.reset();
-    else this.#addUnderWay(exchange);
+  #onRun(request: Request): void {
+    if (request !== this.current) return;
+    if (request.isAnswered && !request.isBuffered) request.reset();
+    else this.#addUnderWay(request);
   }
 
   /** Adds the current request to those under way. */
-  #addUnderWay(exchange: Exchange): void {
+  #addUnderWay(request: Request): void {
     this.current = undefined;
-    this.#underWay.push(exchange);
-    if (exchange.isBuffered) this.bufferedBytes += exchange.bufferedBytes;
+    this.#underWay.push(request);
+    if (request.isBuffered) this.bufferedBytes += request.bufferedBytes;
     else this.#openCount++;
-    exchange.retainBytes();
-    this.#headBytes += exchange.longHeadBytes;
+    request.retainBytes();
+    this.#headBytes += request.longHeadBytes;
   }
 }

@@ -18,7 +18,6 @@ import { ConnectionRequests } from './connection-requests.ts';
 import type { CutOff } from './cut-off.ts';
 import type { Timed } from './deadlines.ts';
 import { EarlyBytes } from './early-bytes.ts';
-import type { Exchange } from './exchange.ts';
 import { REQUESTS_IN_A_ROW, type Scheduled } from './fair-scheduler.ts';
 import { HELD_BYTES_FREE, HeldBytes } from './held-bytes.ts';
 import { Input } from './input.ts';
@@ -29,6 +28,7 @@ import {
   NO_ROOM_FOR_HEAD,
   type ReadFailure,
 } from './read-failures.ts';
+import type { Request } from './request.ts';
 import { ResponseQueue } from './response-queue.ts';
 import type { HttpServer } from './server.ts';
 import { Session } from './session.ts';
@@ -140,10 +140,10 @@ export class Connection implements CarrierUser, Timed, Scheduled {
     return { requests, responseBytes: responseBytes + sentBytes };
   }
 
-  responsesFor(exchange: Exchange): ResponseQueue | undefined {
+  responsesFor(request: Request): ResponseQueue | undefined {
     // A connection woken in this turn uses the time of its first response.
     if (!this.#isRunning && !this.isWoken) this.#server.tick();
-    return this.#requests.isNext(exchange) ? this.#responses : undefined;
+    return this.#requests.isNext(request) ? this.#responses : undefined;
   }
 
   /** Time of the client's last progress in sending or reading, in ms; Infinity once closed. */
@@ -160,15 +160,15 @@ export class Connection implements CarrierUser, Timed, Scheduled {
     return !this.hasUnread || this.#server.isDrainOver;
   }
 
-  isNewest(exchange: Exchange): boolean {
+  isNewest(request: Request): boolean {
     return this.#requests.isNewest(
-      exchange,
+      request,
       this.#parser.isInRequest || this.#state === AWAITING_MORE,
     );
   }
 
-  onItemAwaited(exchange: Exchange): boolean {
-    const { headBytes } = exchange.request;
+  onItemAwaited(request: Request): boolean {
+    const { headBytes } = request.head;
     if (headBytes > HELD_BYTES_FREE && !this.#holdPoll(headBytes + this.#input.heldBytes))
       return false;
     // While a login is computed, more input may be buffered than a waiting poll allows.
@@ -179,14 +179,14 @@ export class Connection implements CarrierUser, Timed, Scheduled {
     return true;
   }
 
-  onAnswered(exchange: Exchange, isLast: boolean): void {
-    const isLate = this.#requests.onAnswered(exchange);
+  onAnswered(request: Request, isLast: boolean): void {
+    const isLate = this.#requests.onAnswered(request);
     if (isLast) this.#end();
     if (isLate) this.#continueAfterResponse();
   }
 
-  onBuffered(exchange: Exchange): void {
-    if (this.#requests.onBuffered(exchange)) this.#continueAfterResponse();
+  onBuffered(request: Request): void {
+    if (this.#requests.onBuffered(request)) this.#continueAfterResponse();
   }
 
   onStreamed(): void {

@@ -10,7 +10,7 @@
 import assert from 'node:assert';
 import { Span } from '../base/span.ts';
 import type { Body } from './body.ts';
-import { Head } from './head.ts';
+import { HeadReader } from './head-reader.ts';
 import type { HttpLimits } from './limits.ts';
 import { INPUT_BYTES_MAX, type Llhttp, llhttp } from './llhttp.ts';
 import { CONNECT } from './methods.ts';
@@ -27,7 +27,7 @@ import {
 import { RawTarget } from './raw-target.ts';
 import * as failures from './read-failures.ts';
 import { RepeatedHeads } from './repeated-heads.ts';
-import { type Request, UNKNOWN_LENGTH } from './request.ts';
+import { type RequestHead, UNKNOWN_LENGTH } from './request-head.ts';
 import type { ServedHosts } from './served-hosts.ts';
 
 /** The chunk is used up; parsing continues with the next one. */
@@ -50,7 +50,7 @@ const FRAMING_BYTES_PER_CHUNK = 24;
 
 export class RequestParser implements ParserListener {
   /** The objects that the present request is parsed into. */
-  request!: Request;
+  head!: RequestHead;
   body!: Body;
   /** The reason, after AT_REFUSAL. */
   refusal: failures.ReadFailure = 0;
@@ -63,7 +63,7 @@ export class RequestParser implements ParserListener {
 
   readonly #llhttp: Llhttp = llhttp();
   readonly #headerBytesMax: number;
-  readonly #head: Head;
+  readonly #head: HeadReader;
   readonly #repeatedHeads: RepeatedHeads;
   readonly #rawTarget: RawTarget;
   #pointer: number;
@@ -88,19 +88,19 @@ export class RequestParser implements ParserListener {
   /** `servedHosts`: the served hosts; undefined for all. */
   constructor(limits: HttpLimits, servedHosts?: ServedHosts) {
     this.#headerBytesMax = limits.headerBytesMax;
-    this.#head = new Head(limits, servedHosts);
+    this.#head = new HeadReader(limits, servedHosts);
     this.#repeatedHeads = new RepeatedHeads(this.#llhttp, limits.targetBytesMax);
     this.#rawTarget = new RawTarget(this.#llhttp);
     this.#pointer = this.#llhttp.allocate();
   }
 
   /** Sets the objects for the next request. Only called between requests. */
-  use(request: Request, body: Body): void {
-    if (this.request === request) return;
+  use(head: RequestHead, body: Body): void {
+    if (this.head === head) return;
     if (this.#state !== BETWEEN) assert.fail('the request of bytes that have been read in part');
-    this.request = request;
+    this.head = head;
     this.body = body;
-    this.#head.request = request;
+    this.#head.head = head;
   }
 
   /**
@@ -173,7 +173,7 @@ export class RequestParser implements ParserListener {
 
   /** Sets the method of a request whose head is incomplete. */
   readMethod(): void {
-    if (this.#state === IN_HEAD) this.request.method = this.#llhttp.method(this.#pointer);
+    if (this.#state === IN_HEAD) this.head.method = this.#llhttp.method(this.#pointer);
   }
 
   /** llhttp's reason for refusing bytes; it quotes nothing that was sent. */
@@ -214,18 +214,18 @@ export class RequestParser implements ParserListener {
   }
 
   onHeadersComplete(keepAlive: boolean): number {
-    const request = this.request;
-    request.version = this.#llhttp.version(this.#pointer);
-    request.method = this.#llhttp.method(this.#pointer);
+    const head = this.head;
+    head.version = this.#llhttp.version(this.#pointer);
+    head.method = this.#llhttp.method(this.#pointer);
     const keepsOpen = this.#head.isAtProxyConnection
       ? this.#llhttp.setFlags(this.#pointer, this.#flags)
       : keepAlive;
-    request.keepAlive = keepsOpen && request.method !== CONNECT;
+    head.keepAlive = keepsOpen && head.method !== CONNECT;
     const failure = this.#head.complete(this.#inputEnd);
     if (failure !== 0) return this.#resultOf(failure);
     this.#state = IN_BODY;
-    if (!request.hasBody) return OK;
-    this.body.begin(request.contentLength);
+    if (!head.hasBody) return OK;
+    this.body.begin(head.contentLength);
     this.#framingPosition = this.#head.endPosition;
     this.#framingBytes = 0;
     this.#reached = AT_HEAD;
@@ -233,7 +233,7 @@ export class RequestParser implements ParserListener {
   }
 
   onBody(address: number, length: number): number {
-    if (this.request.contentLength === UNKNOWN_LENGTH) {
+    if (this.head.contentLength === UNKNOWN_LENGTH) {
       const position = this.#positionBase + address;
       if (this.#isFramingTooLong(position)) return this.#resultOf(failures.FRAMING_TOO_LONG);
       const framing = position - this.#framingPosition;
@@ -245,7 +245,7 @@ export class RequestParser implements ParserListener {
   }
 
   onMessageComplete(): number {
-    const { contentLength, keepAlive } = this.request;
+    const { contentLength, keepAlive } = this.head;
     if (contentLength === UNKNOWN_LENGTH && keepAlive) this.#llhttp.keepOpen(this.#pointer);
     this.#reached = AT_REQUEST;
     return PAUSED;
@@ -270,7 +270,7 @@ export class RequestParser implements ParserListener {
     const end = this.#repeatedHeads.recognise(
       base + this.rest.start,
       this.#inputEnd,
-      this.request,
+      this.head,
       this.body,
     );
     if (end !== 0) this.rest.start = end - base;
@@ -282,7 +282,7 @@ export class RequestParser implements ParserListener {
       this.#state = BETWEEN;
       if (this.#isFramingTooLong(this.#chunkPosition + this.rest.start))
         return this.#refuse(failures.FRAMING_TOO_LONG);
-      this.#repeatedHeads.learn(this.#inputEnd - this.rest.end + this.rest.start, this.request);
+      this.#repeatedHeads.learn(this.#inputEnd - this.rest.end + this.rest.start, this.head);
     }
     return this.#reached;
   }
@@ -309,7 +309,7 @@ export class RequestParser implements ParserListener {
 
   /** Whether the framing up to the position, mainly extensions and trailers, exceeds the limit. */
   #isFramingTooLong(position: number): boolean {
-    if (this.request.contentLength !== UNKNOWN_LENGTH) return false;
+    if (this.head.contentLength !== UNKNOWN_LENGTH) return false;
     return this.#framingBytes + position - this.#framingPosition > this.#headerBytesMax;
   }
 

@@ -11,7 +11,7 @@
 import type { Body } from './body.ts';
 import type { Llhttp } from './llhttp.ts';
 import { DELETE, GET, HEAD, methodName, OPTIONS, POST, PUT } from './methods.ts';
-import { type Request, UNKNOWN_LENGTH } from './request.ts';
+import { type RequestHead, UNKNOWN_LENGTH } from './request-head.ts';
 
 /** Maximum length of a head that is stored, measured from the end of its target, in bytes. */
 const BYTES_MAX = 1024;
@@ -35,7 +35,7 @@ export class RepeatedHeads {
    * Reads the request at `start` of the parser's memory into `request` and `body`, if its head repeats and
    * its content ends by `end`. Returns the end of the request; 0 if llhttp has to parse it.
    */
-  recognise(start: number, end: number, request: Request, body: Body): number {
+  recognise(start: number, end: number, head: RequestHead, body: Body): number {
     const { memory, view } = this.#llhttp;
     const repeated = memory[start] === LETTER_P ? this.#writing : this.#reading;
     if (repeated === undefined || !repeated.beginsAt(memory, start)) return 0;
@@ -46,7 +46,7 @@ export class RepeatedHeads {
     const requestEnd = headEnd + repeated.contentLength;
     if (requestEnd > end || targetEnd - targetStart > this.#targetBytesMax) return 0;
     if (!repeated.endsAt(view, headEnd)) return 0;
-    repeated.fillIn(request, memory, view, targetStart, targetEnd);
+    repeated.fillIn(head, memory, view, targetStart, targetEnd);
     if (repeated.contentLength > 0) {
       body.begin(repeated.contentLength);
       body.append(memory, headEnd, requestEnd, view);
@@ -55,21 +55,21 @@ export class RepeatedHeads {
   }
 
   /** Stores the head of a request that llhttp has parsed, up to `end`, if it is likely to repeat. */
-  learn(end: number, request: Request): void {
+  learn(end: number, head: RequestHead): void {
     const { memory } = this.#llhttp;
-    const bytes = end - request.contentLength - request.target.end;
+    const bytes = end - head.contentLength - head.target.end;
     const isSecond = bytes === this.#lastBytes;
     this.#lastBytes = bytes;
-    if (!isSecond || bytes > BYTES_MAX || !isUsual(request, memory)) return;
-    const repeated = new RepeatedHead(request, memory, bytes);
+    if (!isSecond || bytes > BYTES_MAX || !isUsual(head, memory)) return;
+    const repeated = new RepeatedHead(head, memory, bytes);
     if (repeated.beginning[0] === LETTER_P) this.#writing = repeated;
     else this.#reading = repeated;
   }
 }
 
 /** Whether the request is entirely in the memory, and only its path may vary. */
-function isUsual(request: Request, memory: Buffer): boolean {
-  const { target, version, method, keepAlive, contentLength } = request;
+function isUsual(head: RequestHead, memory: Buffer): boolean {
+  const { target, version, method, keepAlive, contentLength } = head;
   return (
     target.bytes === memory &&
     // A target sent with an authority, and one that is not a path, are excluded.
@@ -79,7 +79,7 @@ function isUsual(request: Request, memory: Buffer): boolean {
     keepAlive &&
     BEGINNINGS[method] !== undefined &&
     contentLength !== UNKNOWN_LENGTH &&
-    request.unservedHost === undefined
+    head.unservedHost === undefined
   );
 }
 
@@ -96,19 +96,19 @@ class RepeatedHead {
   /** The occurrences of fields, with offsets from the end of the target. */
   readonly #fields: readonly number[];
 
-  constructor(request: Request, memory: Buffer, bytes: number) {
-    const { target } = request;
-    this.beginning = BEGINNINGS[request.method] as Buffer;
+  constructor(head: RequestHead, memory: Buffer, bytes: number) {
+    const { target } = head;
+    this.beginning = BEGINNINGS[head.method] as Buffer;
     this.bytes = bytes;
-    this.contentLength = request.contentLength;
-    this.#method = request.method;
+    this.contentLength = head.contentLength;
+    this.#method = head.method;
     this.#words = new Int32Array(Math.ceil(bytes / WORD_BYTES));
     for (let index = 0; index < this.#words.length; index++) {
       const at = Math.min(index * WORD_BYTES, bytes - WORD_BYTES);
       this.#words[index] = memory.readInt32LE(target.end + at);
     }
-    this.#fieldBits = request.fieldBits;
-    this.#fields = request.copyFields(target.end);
+    this.#fieldBits = head.fieldBits;
+    this.#fields = head.copyFields(target.end);
   }
 
   beginsAt(memory: Buffer, start: number): boolean {
@@ -132,23 +132,22 @@ class RepeatedHead {
 
   /** Sets the request to this head, with the given target. */
   fillIn(
-    request: Request,
+    head: RequestHead,
     memory: Buffer,
     view: DataView,
     targetStart: number,
     targetEnd: number,
   ): void {
-    request.method = this.#method;
-    request.version = 11;
-    request.keepAlive = true;
-    request.contentLength = this.contentLength;
-    request.target.setViewed(memory, view, targetStart, targetEnd);
-    request.pathEnd = targetEnd;
-    request.escaped = false;
-    request.unservedHost = undefined;
-    request.responseLines = '';
-    if (this.#fieldBits !== 0 || request.fieldBits !== 0)
-      request.repeatFields(this.#fieldBits, this.#fields, memory, targetEnd);
+    head.method = this.#method;
+    head.version = 11;
+    head.keepAlive = true;
+    head.contentLength = this.contentLength;
+    head.target.setViewed(memory, view, targetStart, targetEnd);
+    head.pathEnd = targetEnd;
+    head.escaped = false;
+    head.unservedHost = undefined;
+    if (this.#fieldBits !== 0 || head.fieldBits !== 0)
+      head.repeatFields(this.#fieldBits, this.#fields, memory, targetEnd);
   }
 }
 

@@ -1,6 +1,6 @@
 /** The pool of a server's objects for requests. Those that were created first are used first. */
 import { NumberAllocator } from '../base/number-allocator.ts';
-import { Exchange } from './exchange.ts';
+import { Request } from './request.ts';
 import { Places } from './retained-bytes.ts';
 import type { HttpServer } from './server.ts';
 
@@ -15,14 +15,14 @@ const PLACES_MAX = 2 * SPARE_MAX;
 export class RequestPool {
   readonly #server: HttpServer;
   /** The objects by their numbers; undefined for a vacant number. */
-  readonly #requests: (Exchange | undefined)[] = [];
+  readonly #requests: (Request | undefined)[] = [];
   /** The numbers of the objects without a request, and their count. */
   readonly #spare = new NumberAllocator();
   #spareCount = 0;
   /** The numbers without an object. */
   readonly #vacant = new NumberAllocator();
   readonly #places = new Places(PLACES_MAX);
-  readonly #onFree = (exchange: Exchange): void => this.#release(exchange);
+  readonly #onFree = (request: Request): void => this.#release(request);
   /** Number of requests. */
   usedCount = 0;
 
@@ -35,31 +35,31 @@ export class RequestPool {
     return this.#places.bytes;
   }
 
-  acquire(): Exchange {
+  acquire(): Request {
     this.usedCount++;
     const number = this.#spare.allocate();
     if (number < 0) return this.#new();
     this.#spareCount--;
-    return this.#requests[number] as Exchange;
+    return this.#requests[number] as Request;
   }
 
-  #new(): Exchange {
+  #new(): Request {
     const vacant = this.#vacant.allocate();
     const number = vacant < 0 ? this.#requests.length : vacant;
-    const exchange = new Exchange(this.#server, this.#places, number, this.#onFree);
-    this.#requests[number] = exchange;
-    return exchange;
+    const request = new Request(this.#server, this.#places, number, this.#onFree);
+    this.#requests[number] = request;
+    return request;
   }
 
-  #release(exchange: Exchange): void {
+  #release(request: Request): void {
     this.usedCount--;
-    const { poolNumber } = exchange;
+    const { poolNumber } = request;
     if (this.#spareCount < SPARE_MAX) {
       this.#spareCount++;
       this.#spare.free(poolNumber);
       return;
     }
-    exchange.release();
+    request.release();
     this.#requests[poolNumber] = undefined;
     this.#vacant.free(poolNumber);
   }

@@ -2,28 +2,28 @@
  * The requests under way, first in, first out: a ring buffer that grows and does not
  * shrink. Tested by connection.spec.ts.
  */
-import type { Exchange } from './exchange.ts';
+import type { Request } from './request.ts';
 
 /** Initial capacity, a power of two. */
 const FIRST_PLACES = 4;
 
 export class RequestRing {
-  #requests: (Exchange | undefined)[] = NO_PLACES;
+  #requests: (Request | undefined)[] = NO_PLACES;
   #first = 0;
   /** Number of requests. */
   count = 0;
 
-  get first(): Exchange | undefined {
+  get first(): Request | undefined {
     return this.count === 0 ? undefined : this.#at(0);
   }
 
-  get last(): Exchange | undefined {
+  get last(): Request | undefined {
     return this.count === 0 ? undefined : this.#at(this.count - 1);
   }
 
-  push(exchange: Exchange): void {
+  push(request: Request): void {
     if (this.count === this.#requests.length) this.#grow();
-    this.#requests[(this.#first + this.count++) & (this.#requests.length - 1)] = exchange;
+    this.#requests[(this.#first + this.count++) & (this.#requests.length - 1)] = request;
   }
 
   /** Removes the first request; there must be one. */
@@ -34,7 +34,7 @@ export class RequestRing {
   }
 
   /** Returns all requests in order. */
-  list(): Exchange[] {
+  list(): Request[] {
     return Array.from({ length: this.count }, (_, index) => this.#at(index));
   }
 
@@ -44,17 +44,17 @@ export class RequestRing {
     this.count = 0;
   }
 
-  #at(index: number): Exchange {
-    return this.#requests[(this.#first + index) & (this.#requests.length - 1)] as Exchange;
+  #at(index: number): Request {
+    return this.#requests[(this.#first + index) & (this.#requests.length - 1)] as Request;
   }
 
   #grow(): void {
     const requests = this.list();
     const places = Math.max(FIRST_PLACES, 2 * requests.length);
     this.#requests = new Array(places).fill(undefined);
-    for (const [index, exchange] of requests.entries()) this.#requests[index] = exchange;
+    for (const [index, request] of requests.entries()) this.#requests[index] = request;
     this.#first = 0;
   }
 }
 
-const NO_PLACES: (Exchange | undefined)[] = [];
+const NO_PLACES: (Request | undefined)[] = [];

@@ -1,246 +1,623 @@
 /**
- * A request as seen by its handler: numbers, and spans of the received bytes. The parser fills it in, and
- * it is reused for the next request of the connection. It is valid until the request is answered. Spans
- * may refer to the input area that all connections share, so the bytes of a request that outlives its
- * turn are copied. Tested by vectors.spec.ts.
+ * A request from its first byte to its response: its bytes, its handler, and a response that waits for
+ * earlier ones. Objects are pooled. One is reused only after its request has been answered.
  *
- * The header fields that are read (header-fields.ts) are places in one array. A request that has none of
- * them pays one comparison of `fieldBits`. Tested by request-fields.spec.ts.
+ *     free ─ read ─ run ─┬─────────────── answered, written ─ free
+ *                 │      └─ under way ──┬─ answered, written ─ free
+ *                 └ parked ─ run …      └─ answered, buffered ─ written ─ free
+ *
+ * A request answered while it runs retains no bytes: its spans refer to the input area of all connections.
+ * A request that is parked or under way retains a copy of its bytes (`retainBytes`). Each request is
+ * answered once. A response that is next in order is written into the arena. One that is ready too early
+ * is buffered, and one for a disconnected client is dropped. Tested by connection.spec.ts.
  */
+import assert from 'node:assert';
+import type { ViewedBytes } from '../base/copy-bytes.ts';
+import type { ErrorCode } from '../base/errors.ts';
+import {
+  isEmptyRefusal,
+  REFUSALS,
+  type RefusalCode,
+  type RefusalValues,
+  refusalText,
+} from '../base/refusals.ts';
 import { Span } from '../base/span.ts';
-import { type HeaderField, LIST } from './header-fields.ts';
-import type { ReadFailure } from './read-failures.ts';
-import type { Places } from './retained-bytes.ts';
+import type { RequestHandler } from './application.ts';
+import { Body } from './body.ts';
+import type { Connection } from './connection.ts';
+import {
+  DROPPED_BYTES_MAX,
+  endsInsteadOfDropping,
+  expectsContinue,
+  passesContentChecks,
+  refuseContent,
+} from './content-checks.ts';
+import * as failures from './read-failures.ts';
+import { RequestHead } from './request-head.ts';
+import type { Fields, Response } from './response.ts';
+import { INDEPENDENT } from './response-delay.ts';
+import type { ResponseQueue } from './response-queue.ts';
+import { ResponseStream } from './response-stream.ts';
+import {
+  type BytesRetainer,
+  endRetention,
+  NO_PLACE,
+  PLACE_BYTES,
+  type Places,
+} from './retained-bytes.ts';
+import type { HttpServer } from './server.ts';
+import type { Session } from './session.ts';
 
-/** Numbers for each occurrence of a field: the number of its row, start and end of its value. */
-const OCCURRENCE_NUMBERS = 3;
-/** Maximum length of an array that is reused for later requests: that of 16 occurrences. */
-const REUSED_NUMBERS_MAX = 48;
-/** Memory for each number of a longer array, in bytes. */
-const NUMBER_BYTES = 8;
+// The state is bits of one number to save CPU cache per request under way.
+/** There is a request, answered or not. */
+const TAKEN = 1;
+/** Content has been announced and not completely received. */
+const BODY_PENDING = 1 << 1;
+/** The client waits for `100 Continue`, or may not have received it yet. */
+const INVITING = 1 << 2;
+/** `100 Continue` has been written. */
+const INVITED = 1 << 3;
+/** The client is watched while the request waits for an item or its response is a stream. */
+const WATCHED = 1 << 4;
+/** The bytes are not a request, or its head is incomplete. */
+const UNREADABLE = 1 << 5;
+/** The request has begun to run. */
+const BEGUN = 1 << 6;
+const RUNNING = 1 << 7;
+/** The request retains a copy of its bytes. */
+const RETAINS_BYTES = 1 << 8;
+/** Fields other than this number differ from an unused object and are not set by a new request. */
+const DIRTY = 1 << 9;
+/** The copy of its head is in a buffer of its own. */
+const LONG_HEAD = 1 << 10;
 
-export class Request {
-  // The fields below are used by every request and are adjacent in memory.
-  /** The number of the method (methods.ts). */
-  method = 0;
-  /** The version: 10 for HTTP/1.0, 11 for HTTP/1.1. */
-  version = 0;
-  /**
-   * Whether the connection may continue after this request (RFC 9112 section 9.3). False for CONNECT, and
-   * after bytes or a fault of the member that end the connection.
-   */
-  keepAlive = false;
-  /** Length of the content, in bytes; UNKNOWN_LENGTH if chunked. */
-  contentLength = 0;
-  /** The bits of the rows of all stored header fields. */
-  fieldBits = 0;
-  /** The path, beginning with a slash, and query; or the asterisk. Raw bytes and escapes are unchanged. */
-  readonly target = new Span();
-  /** Offset of the first `?` in the target's bytes, or the target's end. */
-  pathEnd = 0;
-  /** Whether the path contains a `%`. */
-  escaped = false;
-  /** The requested host, truncated, if the listener does not serve it. */
-  unservedHost: string | undefined;
-  /** Header fields for the response, each with CR LF; set by the handler. */
-  responseLines = '';
+export class Request implements BytesRetainer {
+  /** The client of the request. */
+  session!: Session;
+  /** The code of a refusal, for logs; set before the response, and empty otherwise. */
+  code: RefusalCode | ErrorCode | '' = '';
+  /** The text of the refusal, for logs. */
+  reason = '';
+  // The fields below are used by every response and are adjacent in memory.
+  readonly head = new RequestHead();
+  /** Whether the request has been answered. */
+  isAnswered = true;
+  /** Number of requests that the object has had, with this one. */
+  number = 0;
+  /** The connection of the request; undefined while free, and once the client has disconnected. */
+  #connection: Connection | undefined;
+  #state = 0;
+  readonly #server: HttpServer;
+  readonly #onFree: (request: Request) => void;
+  /** The response that waits for earlier ones to be written. */
+  #buffered: Response | undefined;
+  #stream: ResponseStream | undefined;
+  #responseLines = '';
+  readonly handler: RequestHandler;
+  readonly body: Body;
+  readonly #places: Places;
+  /** The number in the pool. */
+  readonly poolNumber: number;
+  place = NO_PLACE;
+  longBytes: ViewedBytes | undefined;
+
+  /** `onFree` is called when a request is over. */
+  constructor(
+    server: HttpServer,
+    places: Places,
+    poolNumber: number,
+    onFree: (request: Request) => void,
+  ) {
+    this.#server = server;
+    this.#places = places;
+    this.poolNumber = poolNumber;
+    this.#onFree = onFree;
+    this.body = new Body(server.limits.bodyBytesMax, server.inFlight);
+    this.handler = server.application.open(this);
+  }
+
+  /** Begins a request of the connection. */
+  begin(connection: Connection): void {
+    if (this.#state !== 0) assert.fail('an object has one request');
+    this.#state = TAKEN;
+    this.#connection = connection;
+    this.session = connection.session;
+    this.number++;
+  }
+
+  /** Whether content has been announced and not completely received. */
+  get isBodyPending(): boolean {
+    return this.#is(BODY_PENDING);
+  }
+
+  /** Whether the client waits for `100 Continue`, or may not have received it yet. */
+  get isInviting(): boolean {
+    return this.#is(INVITING);
+  }
+
+  /** Whether the client is watched, as the request waits for an item or its response is a stream. */
+  get isWatched(): boolean {
+    return this.#is(WATCHED);
+  }
+
+  /** Length of the head if its copy is in a buffer of its own, otherwise 0, in bytes. */
+  get longHeadBytes(): number {
+    return this.#is(LONG_HEAD) ? this.head.headBytes : 0;
+  }
+
   /** The content, which is complete when the handler runs. */
-  readonly body = new Span();
-  /** The occurrences of fields, in their order; created when first needed. */
-  #occurrences: number[] | undefined;
-  /** Number of the numbers in use. */
-  #numbersEnd = 0;
-  /** The buffer that the occurrences refer to. */
-  #fieldBuffer: Buffer = NOTHING;
-  readonly #value = new Span();
-
-  get hasBody(): boolean {
-    return this.contentLength !== 0;
+  get content(): Span {
+    return this.body.content;
   }
 
-  has({ bit }: HeaderField): boolean {
-    return (this.fieldBits & bit) !== 0;
+  /** Whether the client has disconnected, so that the response is dropped. */
+  get isAbandoned(): boolean {
+    return this.#connection === undefined;
   }
 
-  /** Whether the field occurs more than once. */
-  isRepeated(row: HeaderField): boolean {
-    const first = this.occurrence(row);
-    return first >= 0 && this.occurrence(row, first) >= 0;
+  /** Whether the response may wait for a condition: false at the end of input and while draining. */
+  get mayWait(): boolean {
+    return this.#connection?.mayWait ?? false;
   }
 
-  /** Returns the first value of the field, empty if it is absent; valid until a value is read again. */
-  field(row: HeaderField): Span {
-    return this.has(row) ? this.valueAt(this.occurrence(row)) : ABSENT;
+  /** The budget for bytes in flight, in bytes. */
+  get inFlightBytesMax(): number {
+    return this.#server.inFlight.bytesMax;
   }
 
-  /** Returns all values of the field as one list (RFC 9110 section 5.3); '' if it is absent. */
-  fieldText(row: HeaderField): string {
-    const values: string[] = [];
-    for (let at = this.occurrence(row); at >= 0; at = this.occurrence(row, at)) {
-      const { bytes, start, end } = this.valueAt(at);
-      values.push(bytes.toString('latin1', start, end));
+  /** The budget for bytes in flight if it is used up, so that long responses must be refused; or 0. */
+  get usedUpBytes(): number {
+    const { inFlight, nowMs } = this.#server;
+    if (!inFlight.isFull) return 0;
+    inFlight.relieve(nowMs);
+    return inFlight.bytesMax;
+  }
+
+  /** Whether the response is buffered until earlier ones have been written. */
+  get isBuffered(): boolean {
+    return this.#buffered !== undefined;
+  }
+
+  /** Bytes of the buffered response. */
+  get bufferedBytes(): number {
+    return this.#buffered?.content.length ?? 0;
+  }
+
+  /**
+   * Permits content of `furtherBytes` more than body-bytes-max, and beyond in-flight-bytes-max if no other
+   * content is under way. Called while the request is admitted.
+   */
+  permitContent(furtherBytes: number): void {
+    this.body.permit(furtherBytes);
+  }
+
+  // Responses.
+
+  /** Further header fields of whatever the response will be, each with CR LF. */
+  get responseLines(): string {
+    return this.#responseLines;
+  }
+
+  addResponseLines(lines: string): void {
+    this.#responseLines += lines;
+    this.#state |= DIRTY;
+  }
+
+  /**
+   * Begins a response without content, which is then set and passed to `send`. The object is reused by the
+   * next response. `partition` and `sequence`: the mutation that must be durable before it is sent, if
+   * responses are delayed; or INDEPENDENT.
+   */
+  draft(status: number, partition = INDEPENDENT, sequence = 0): Response {
+    return this.#server.draft.begin(status, partition, sequence);
+  }
+
+  /** Writes the response, or a copy of it once all earlier ones have been written. */
+  send(response: Response): void {
+    if (this.isAnswered) assert.fail('a request is answered once');
+    const queue = this.#queue();
+    if (queue === undefined) return this.#buffer(response);
+    const { status } = response;
+    const isLast = this.#isLast();
+    response.write(queue, this.#server.arena, this, isLast);
+    this.#onAnswered(status, isLast);
+  }
+
+  /** Responds without content. */
+  respondEmpty(status: number, partition: number, sequence: number): void {
+    this.send(this.#server.draft.begin(status, partition, sequence));
+  }
+
+  /** Responds with content and further header fields. Not for hot paths. */
+  respond(status: number, contentType: Span, content: string | Buffer, fields?: Fields): void {
+    const bytes = typeof content === 'string' ? Buffer.from(content) : content;
+    const response = this.draft(status);
+    response.contentType = contentType;
+    response.content = new Span().set(bytes, 0, bytes.length);
+    response.fields = fields;
+    this.send(response);
+  }
+
+  /**
+   * Refuses the request with the text of the table, in JSON, or without content if the text is only
+   * for logs. `status` defaults to the table's.
+   */
+  refuse<Code extends RefusalCode>(
+    code: Code,
+    values: RefusalValues<Code>,
+    fields?: Fields,
+    status: number = REFUSALS[code].status,
+  ): void {
+    const text = refusalText(code, values);
+    if (!isEmptyRefusal(code)) return this.refuseWith(code, text, status, fields);
+    this.note(code, text);
+    this.respondEmpty(status, INDEPENDENT, 0);
+  }
+
+  /** Refuses the request in JSON. The message names the faulty part and its value. */
+  refuseWith(
+    code: RefusalCode | ErrorCode,
+    message: string,
+    status: number,
+    fields?: Fields,
+  ): void {
+    // A refusal with status 200, as the original's interface has, is not logged as one.
+    if (status >= 400) this.note(code, message);
+    this.respond(status, JSON_TYPE, JSON.stringify({ status: 'fail', message }), fields);
+  }
+
+  /** Records for logs that the response written next is a refusal. */
+  note(code: RefusalCode | ErrorCode, reason: string): void {
+    this.code = code;
+    this.reason = reason;
+  }
+
+  /**
+   * Begins a response whose content is written in pieces: chunked, or up to the end of the connection in
+   * HTTP/1.0. Its request must be the only one under way, and is answered when the stream has ended. Until
+   * then the client is watched. `onRoom` is called when more may be written after a write that returned
+   * false.
+   */
+  stream(head: Response, onRoom: () => void): ResponseStream {
+    if (this.isAnswered) assert.fail('a request is answered once');
+    const queue = this.#queue();
+    const { status } = head;
+    const isChunked = this.head.version === 11;
+    const isLast = !isChunked || this.#isLast();
+    if (queue !== undefined) {
+      head.writeStreamHead(queue, this.#server.arena, this, isLast);
+    } else assert(this.isAbandoned, 'a stream begins after all earlier responses');
+    this.#state |= WATCHED | DIRTY;
+    this.#stream = new ResponseStream(this, this.#server, queue !== undefined, onRoom, () => {
+      this.#onAnswered(status, isLast);
+    });
+    return this.#stream;
+  }
+
+  /** Reports a fault of the member. If the request of that number is unanswered, it is answered 500. */
+  fail(error: unknown, number: number): void {
+    this.#onFailed(error, number === this.number);
+  }
+
+  /**
+   * Lets the request wait for an item until its client disconnects. Only its path is retained, and the
+   * client is watched. False: the budget for bytes in flight has no room for the path; refuse the request.
+   */
+  awaitItem(): boolean {
+    this.#state |= WATCHED | DIRTY;
+    this.body.end();
+    const { head, longBytes } = this;
+    head.retainPath();
+    if (this.#is(RETAINS_BYTES) && head.target.bytes === longBytes?.bytes) {
+      this.longBytes = undefined;
+      this.#retainHead();
     }
-    return values.join(', ');
+    if (this.#connection?.onItemAwaited(this) !== false) return true;
+    this.#state &= ~WATCHED;
+    return false;
   }
 
-  /** Returns the field's first occurrence, or its next one after `previous`; -1 if there is none. */
-  occurrence({ number, bit }: HeaderField, previous = -OCCURRENCE_NUMBERS): number {
-    if ((this.fieldBits & bit) === 0) return -1;
-    const occurrences = this.#occurrences!;
-    let at = previous + OCCURRENCE_NUMBERS;
-    while (at < this.#numbersEnd && occurrences[at] !== number) at += OCCURRENCE_NUMBERS;
-    return at < this.#numbersEnd ? at : -1;
+  // The life of the request, for its connection.
+
+  /** Admits a request with content: the content is invited, or the request refused and it is dropped. */
+  onHead(hasRest: boolean): void {
+    this.#state |= BODY_PENDING | DIRTY;
+    if (!this.#admit()) return;
+    if (!hasRest && expectsContinue(this.head)) this.#state |= INVITING;
   }
 
-  /** Returns the value of an occurrence, without white space at its ends; valid as that of `field`. */
-  valueAt(occurrence: number): Span {
-    const occurrences = this.#occurrences!;
-    const start = occurrences[occurrence + 1]!;
-    return this.#value.set(this.#fieldBuffer, start, occurrences[occurrence + 2]!);
+  /** Called when the request is complete. Returns whether to run it; otherwise it has been refused. */
+  complete(): boolean {
+    return this.isBodyPending ? this.#acceptContent() : this.#admit();
   }
 
-  /** Begins the fields of a request. */
-  clearFields(): void {
-    this.fieldBits = 0;
-    this.#numbersEnd = 0;
+  run(): void {
+    if ((this.#state & (BEGUN | TAKEN)) !== TAKEN) assert.fail('a request runs once');
+    this.#state |= BEGUN | RUNNING;
+    try {
+      this.handler.run();
+    } catch (error) {
+      this.#onFailed(error, true);
+    }
+    this.#state &= ~RUNNING;
+    if (this.#connection === undefined) this.#leave();
   }
 
-  /** Adds an occurrence; all are in one buffer. Returns the failure of a field that may not be repeated. */
-  addField(row: HeaderField, bytes: Buffer, start: number, end: number): ReadFailure {
-    if (this.has(row) && row.repeated !== LIST) return row.repeated;
-    this.#occurrences ??= [];
-    const occurrences = this.#occurrences;
-    const at = this.#numbersEnd;
-    occurrences[at] = row.number;
-    occurrences[at + 1] = start;
-    occurrences[at + 2] = end;
-    this.#numbersEnd = at + OCCURRENCE_NUMBERS;
-    this.#fieldBuffer = bytes;
-    this.fieldBits |= row.bit;
-    return 0;
+  /** Copies the bytes of the request, because it outlives its turn. */
+  retainBytes(): void {
+    if (this.#is(RETAINS_BYTES)) return;
+    const { head } = this;
+    if (head.hasBody) this.body.retain(this.#places);
+    this.#retainHead();
   }
 
-  /** Returns the occurrences, with offsets from `origin`, for `repeatFields`. */
-  copyFields(origin: number): readonly number[] {
-    const occurrences = this.#occurrences?.slice(0, this.#numbersEnd) ?? [];
-    return occurrences.map((number, at) =>
-      at % OCCURRENCE_NUMBERS === 0 ? number : number - origin,
-    );
+  /**
+   * Refuses the request because its bytes are invalid or late: answers it, unless it has been answered, and
+   * ends the connection. `isParsed`: whether the parser refused the bytes. `parserReason`: its reason.
+   */
+  refuseBytes(failure: failures.ReadFailure, isParsed: boolean, parserReason: () => string): void {
+    const code = failures.codeOf(failure);
+    this.#state |= DIRTY;
+    this.head.keepAlive = false;
+    if (code === undefined || (this.isBodyPending && this.isAnswered)) return;
+    if (!this.isBodyPending || isParsed) this.#state |= UNREADABLE;
+    else this.#state &= ~UNREADABLE;
+    this.isAnswered = false;
+    if (this.#is(UNREADABLE)) this.head.releaseHead();
+    const { observe, limits } = this.#server;
+    const { status } = REFUSALS[code];
+    if (!isEmptyRefusal(code)) {
+      this.refuseWith(code, failures.reasonOf(failure, limits), status);
+      return;
+    }
+    if (observe !== undefined) {
+      const isFromParser = failure === failures.NOT_A_REQUEST;
+      this.note(code, isFromParser ? parserReason() : failures.reasonOf(failure, limits));
+    }
+    this.respondEmpty(status, INDEPENDENT, 0);
   }
 
-  /** Sets all fields to those of a request that was copied. */
-  repeatFields(bits: number, copy: readonly number[], bytes: Buffer, origin: number): void {
-    const { length } = copy;
-    this.fieldBits = bits;
-    this.#numbersEnd = length;
-    if (length === 0) return;
-    this.#fieldBuffer = bytes;
-    this.#occurrences ??= [];
-    const occurrences = this.#occurrences;
-    for (let at = 0; at < length; at += OCCURRENCE_NUMBERS) {
-      occurrences[at] = copy[at]!;
-      occurrences[at + 1] = copy[at + 1]! + origin;
-      occurrences[at + 2] = copy[at + 2]! + origin;
+  /** Checks content that is being received. Returns whether more of it is unwanted than may be read. */
+  checkBody(): boolean {
+    const { body } = this;
+    const { nowMs } = this.#server;
+    if (!body.isUnderWay) body.enterBudget(nowMs, this);
+    else body.recordProgress(nowMs);
+    if (!this.isAnswered) {
+      if (body.isDropped) refuseContent(this, this.#server);
+      else this.invite();
+    }
+    return this.isAnswered && body.announced > DROPPED_BYTES_MAX;
+  }
+
+  /** Writes `100 Continue`, once, if the client waits for it and all earlier responses are written. */
+  invite(): void {
+    if (!this.isInviting || this.#is(INVITED) || this.isAnswered) return;
+    const queue = this.#queue();
+    if (!this.body.isUnderWay || queue === undefined) return;
+    this.#state |= INVITED;
+    queue.begin(CONTINUE.length, INDEPENDENT, 0);
+    this.#server.arena.writeText(CONTINUE);
+    queue.end(false);
+  }
+
+  /** Expects the content from now on, whether it was invited or not. */
+  uninvite(): void {
+    this.#state &= ~INVITING;
+  }
+
+  /** Abandons the request of a disconnected client; its response is dropped. */
+  abandon(): void {
+    this.#connection = undefined;
+    this.#stream?.drop();
+    this.#removeBuffered()?.drop();
+    if (!this.#is(RUNNING)) this.#leave();
+  }
+
+  /** Writes the response or `100 Continue` of a request still being read, which is now first in order. */
+  onFirst(): void {
+    if (this.#buffered !== undefined) this.sendBuffered();
+    else this.invite();
+  }
+
+  /** Makes a request that waits for a condition respond now, as its client sends nothing more. */
+  finishNow(): void {
+    try {
+      this.handler.finishNow();
+    } catch (error) {
+      this.#onFailed(error, true);
     }
   }
 
-  /** Copies the values to `to`, which has room, from `at` on. Returns the end of the copies. */
-  moveFields(to: Buffer, at: number): number {
-    let used = at;
-    for (let index = 0; index < this.#numbersEnd; index += OCCURRENCE_NUMBERS) {
-      const { bytes, start, end } = this.valueAt(index);
-      bytes.copy(to, used, start, end);
-      this.#setOffsets(index, used, used + end - start);
-      used += end - start;
+  /**
+   * Writes the buffered response, which is now the first in order. If it delivers an item and the client has
+   * ended its side and may not read it, the response is 204 and the item returns.
+   */
+  sendBuffered(): void {
+    const response = this.#removeBuffered();
+    if (response === undefined) return;
+    this.isAnswered = false;
+    if (response.hold === undefined || !this.session.hasInputEnded) return this.send(response);
+    response.drop();
+    this.respondEmpty(204, INDEPENDENT, 0);
+  }
+
+  /** Called when the content under way has to make room for others. */
+  onCrowdedOut(): void {
+    this.#connection?.onCrowdedOut();
+  }
+
+  /** Ends the request and returns the object to the pool. */
+  free(): void {
+    if (!this.#is(TAKEN)) assert.fail('a request is freed once');
+    this.reset();
+    this.#state = 0;
+    this.#connection = undefined;
+    this.#onFree(this);
+  }
+
+  /** Ends the request and prepares the object for the next one of the connection. */
+  reset(): void {
+    if (this.#is(DIRTY)) this.#clean();
+    this.#state = TAKEN;
+  }
+
+  /** Frees the places of an object that is discarded. */
+  release(): void {
+    this.#places.release(this);
+    this.body.release(this.#places);
+  }
+
+  // The part that a stream uses.
+
+  /** The queue to write to; undefined once the client has disconnected. */
+  get streamQueue(): ResponseQueue | undefined {
+    return this.#queue();
+  }
+
+  /** Called when bytes of a stream have been written and have to be sent. */
+  onStreamed(): void {
+    this.#connection?.onStreamed();
+  }
+
+  /** Called when the connection has to end at the present point of the stream. */
+  onCut(): void {
+    this.#connection?.destroy();
+  }
+
+  /** Notifies the stream, if the response is one and there is room for more of it. */
+  offerRoom(): void {
+    this.#stream?.offerRoom();
+  }
+
+  /** Returns the queue to write the response to; undefined while it must be buffered. */
+  #queue(): ResponseQueue | undefined {
+    return this.#connection?.responsesFor(this);
+  }
+
+  /** Whether the response written next is the connection's last. */
+  #isLast(): boolean {
+    if (!this.head.keepAlive) return true;
+    const { isDraining } = this.#server;
+    if (!this.isBodyPending && !isDraining) return false;
+    const connection = this.#connection;
+    if (connection === undefined || !connection.isNewest(this)) return false;
+    const isCutShort = this.isBodyPending && endsInsteadOfDropping(this.head, connection.hasUnread);
+    return isCutShort || (isDraining && connection.isEnding);
+  }
+
+  /** Called when the response has been written. */
+  #onAnswered(status: number, isLast: boolean): void {
+    this.isAnswered = true;
+    const { head } = this;
+    const { observe } = this.#server;
+    if (observe !== undefined) observe(status, this.#is(UNREADABLE) ? undefined : head, this);
+    if (status >= 400) this.#clearRefusal();
+    if (this.isBodyPending) this.body.drop();
+    else if (head.hasBody) this.body.end();
+    if (this.#connection !== undefined) this.#connection.onAnswered(this, isLast);
+    else if (!this.#is(RUNNING)) this.free();
+  }
+
+  /** Buffers a response that is not next in order; drops it if the client has disconnected. */
+  #buffer(response: Response): void {
+    this.isAnswered = true;
+    if (this.#connection === undefined) {
+      response.drop();
+      this.#state |= DIRTY;
+      if (!this.#is(RUNNING)) this.free();
+      return;
     }
-    this.#fieldBuffer = to;
-    return used;
+    this.#buffered = response.copy();
+    this.#server.inFlight.overdraw(this.bufferedBytes);
+    this.#connection.onBuffered(this);
   }
 
-  /** Makes the fields refer to `bytes`, which begins with the same bytes as their buffer. */
-  rebaseFields(bytes: Buffer): void {
-    this.#fieldBuffer = bytes;
+  /** Removes and returns the buffered response. */
+  #removeBuffered(): Response | undefined {
+    const response = this.#buffered;
+    if (response !== undefined) this.#server.inFlight.release(response.content.length);
+    this.#buffered = undefined;
+    return response;
   }
 
-  /** Length of all stored values, in bytes. O(occurrences). */
-  get fieldBytes(): number {
-    let bytes = 0;
-    const occurrences = this.#occurrences;
-    for (let at = 0; at < this.#numbersEnd; at += OCCURRENCE_NUMBERS)
-      bytes += occurrences![at + 2]! - occurrences![at + 1]!;
-    return bytes;
+  /**
+   * Reports a fault of the member and answers the request 500. The connection ends, unless the request is
+   * under way, as later ones may have begun. `isPresent`: whether it is a fault of the present request.
+   */
+  #onFailed(error: unknown, isPresent: boolean): void {
+    this.#server.onFailure(error);
+    if (!isPresent || this.isAnswered) return;
+    this.#state |= DIRTY;
+    if ((this.#state & (BEGUN | RUNNING)) !== BEGUN) this.head.keepAlive = false;
+    this.refuse('FAILED', {});
   }
 
-  /** Memory for the array of occurrences, in bytes, if it is too long to be reused; otherwise 0. */
-  get occurrenceBytes(): number {
-    const length = this.#occurrences?.length ?? 0;
-    return length > REUSED_NUMBERS_MAX ? length * NUMBER_BYTES : 0;
+  #retainHead(): void {
+    const { head } = this;
+    const { headBytes } = head;
+    const bits = headBytes > PLACE_BYTES ? RETAINS_BYTES | LONG_HEAD : RETAINS_BYTES;
+    this.#state = (this.#state & ~LONG_HEAD) | bits;
+    if (this.#places.begin(this, headBytes)) this.#state |= DIRTY;
+    head.retainHead(this.#places);
   }
 
-  /** Memory for a head that outlives its turn, in bytes: what `retainHead` copies, and many occurrences. */
-  get headBytes(): number {
-    const { length } = this.target;
-    return this.fieldBits === 0 ? length : length + this.fieldBytes + this.occurrenceBytes;
+  #clean(): void {
+    this.body.end();
+    endRetention(this);
+    this.head.releaseHead();
+    this.handler.release();
+    this.#responseLines = '';
+    this.#stream = undefined;
+    this.isAnswered = true;
+    this.#clearRefusal();
   }
 
-  /** Releases all of the head but its path. */
-  retainPath(): void {
-    this.target.end = this.pathEnd;
-    this.#releaseFields();
+  /** Clears the refusal after it has been logged. */
+  #clearRefusal(): void {
+    this.code = '';
+    this.reason = '';
   }
 
-  /** Releases the bytes of the head, when the request is over. */
-  releaseHead(): void {
-    this.target.clear();
-    this.#releaseFields();
+  /** Frees the object of an abandoned request, or makes the request respond now if it is running. */
+  #leave(): void {
+    this.#state |= DIRTY;
+    if (!this.#is(BEGUN) || this.isAnswered) return this.free();
+    this.retainBytes();
+    this.finishNow();
   }
 
-  /** Returns the first `length` bytes of the target as text, with raw bytes escaped. */
-  targetText(length: number): string {
-    const { bytes, start } = this.target;
-    const text = bytes.toString('latin1', start, start + length);
-    return text.replace(/[\x80-\xff]/g, (byte) => `%${hexadecimal(byte.charCodeAt(0))}`);
+  /** Accepts the complete content. Returns whether to run the request; otherwise it has been answered. */
+  #acceptContent(): boolean {
+    const { body } = this;
+    this.#state &= ~BODY_PENDING;
+    body.complete();
+    if (this.isAnswered) return false;
+    if (!body.isDropped) return true;
+    refuseContent(this, this.#server);
+    return false;
   }
 
-  /** Copies the head, so that it outlives the turn. */
-  retainHead(places: Places): void {
-    const { target } = this;
-    const { start } = target;
-    places.retain(target);
-    this.pathEnd += target.start - start;
-    if (this.fieldBits !== 0) this.#retainFields(places);
-  }
-
-  #retainFields(places: Places): void {
-    let retained = this.#fieldBuffer;
-    for (let at = 0; at < this.#numbersEnd; at += OCCURRENCE_NUMBERS) {
-      const value = this.valueAt(at);
-      if (value.length === 0) continue;
-      places.retain(value);
-      retained = value.bytes;
-      this.#setOffsets(at, value.start, value.end);
+  /** Admits the request. Returns whether to run it; otherwise it has been answered. */
+  #admit(): boolean {
+    this.isAnswered = false;
+    if (this.head.escaped || this.head.occurrenceBytes > 0) this.#state |= DIRTY;
+    if (this.head.hasBody) this.body.limit();
+    try {
+      if (!this.handler.admit()) return false;
+    } catch (error) {
+      this.#onFailed(error, true);
+      return false;
     }
-    this.#fieldBuffer = retained;
+    return passesContentChecks(this);
   }
 
-  #setOffsets(occurrence: number, start: number, end: number): void {
-    this.#occurrences![occurrence + 1] = start;
-    this.#occurrences![occurrence + 2] = end;
-  }
-
-  #releaseFields(): void {
-    if (this.occurrenceBytes > 0) this.#occurrences = undefined;
-    this.clearFields();
-    this.#fieldBuffer = NOTHING;
-    this.#value.clear();
+  #is(bit: number): boolean {
+    return (this.#state & bit) !== 0;
   }
 }
 
-function hexadecimal(byte: number): string {
-  return byte.toString(16).toUpperCase();
-}
-
-export const UNKNOWN_LENGTH = -1;
-const NOTHING = Buffer.alloc(0);
-/** The value of an absent field. */
-const ABSENT = new Span();
+const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
+const JSON_BYTES = Buffer.from('application/json');
+/** Content type of JSON responses. */
+export const JSON_TYPE = new Span().set(JSON_BYTES, 0, JSON_BYTES.length);

@@ -6,12 +6,12 @@
  * in the arena would require a new one.
  *
  * A stream whose client has disconnected ignores further content. Its handler is asked to finish and ends
- * it as usual; until then the request's slot is in use.
+ * it as usual; until then the request is under way.
  */
 
 import { Span } from '../base/span.ts';
-import type { Exchange } from './exchange.ts';
 import { HEAD } from './methods.ts';
+import type { Request } from './request.ts';
 import { INDEPENDENT } from './response-delay.ts';
 import type { ResponseQueue } from './response-queue.ts';
 import type { HttpServer } from './server.ts';
@@ -26,7 +26,7 @@ const CHUNK_FRAMING_BYTES = 16;
 const UNSENT_BYTES_MAX = 65536;
 
 export class ResponseStream {
-  readonly #exchange: Exchange;
+  readonly #request: Request;
   readonly #server: HttpServer;
   readonly #isChunked: boolean;
   readonly #onRoom: () => void;
@@ -38,14 +38,14 @@ export class ResponseStream {
 
   /** `isSent`: whether the head has been written, as the client has not disconnected. */
   constructor(
-    exchange: Exchange,
+    request: Request,
     server: HttpServer,
     isSent: boolean,
     onRoom: () => void,
     onEnded: () => void,
   ) {
-    const { method, version } = exchange.request;
-    this.#exchange = exchange;
+    const { method, version } = request.head;
+    this.#request = request;
     this.#server = server;
     this.#isChunked = version === 11;
     this.#takesContent = isSent && method !== HEAD;
@@ -67,7 +67,7 @@ export class ResponseStream {
     for (let at = 0; at < bytes.length; at += CHUNK_BYTES_MAX) {
       this.#write(bytes.subarray(at, at + CHUNK_BYTES_MAX), partition, sequence);
     }
-    this.#exchange.onStreamed();
+    this.#request.onStreamed();
     this.#wantsRoom = this.#unsentBytes() > UNSENT_BYTES_MAX;
     return !this.#wantsRoom;
   }
@@ -76,7 +76,7 @@ export class ResponseStream {
   end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    const queue = this.#exchange.streamQueue;
+    const queue = this.#request.streamQueue;
     if (this.#takesContent && this.#isChunked && queue !== undefined) {
       queue.begin(CHUNK_FRAMING_BYTES, INDEPENDENT, 0);
       this.#server.arena.writeText('0\r\n\r\n');
@@ -89,7 +89,7 @@ export class ResponseStream {
   /** Ends content that cannot be completed; closes the connection, so that the client notices. */
   cut(): void {
     if (this.#isEnded) return;
-    this.#exchange.onCut();
+    this.#request.onCut();
     this.end();
   }
 
@@ -107,11 +107,11 @@ export class ResponseStream {
   }
 
   #unsentBytes(): number {
-    return this.#exchange.streamQueue?.unsentBytes ?? 0;
+    return this.#request.streamQueue?.unsentBytes ?? 0;
   }
 
   #write(bytes: Buffer, partition: number, sequence: number): void {
-    const queue = this.#exchange.streamQueue;
+    const queue = this.#request.streamQueue;
     if (queue === undefined) return;
     if (bytes.length > SHORT_BYTES_MAX) return this.#writeLong(queue, bytes, partition, sequence);
     const { arena } = this.#server;

@@ -74,7 +74,7 @@ export class Response {
   write(queue: ResponseQueue, arena: OutputArena, request: Request, isLast: boolean): void {
     const { content, pinned, status } = this;
     const length = content.end - content.start;
-    const isSilent = request.method === HEAD || isBodiless(status);
+    const isSilent = request.head.method === HEAD || isBodiless(status);
     const isCopied = pinned === undefined && !isSilent && length > 0;
     const room = this.#headBytesMax(request) + (isCopied ? length : 0);
     queue.begin(room, this.partition, this.sequence, this.hold);
@@ -111,7 +111,8 @@ export class Response {
   #writeHead(arena: OutputArena, request: Request, length: number, isLast: boolean): void {
     const { status, fields } = this;
     const { bytes, start, end } = this.contentType;
-    const { version, responseLines } = request;
+    const { responseLines } = request;
+    const { version } = request.head;
     const isPlain = !isLast && version !== 10 && responseLines === '' && fields === undefined;
     if (isPlain && length === 0 && start === end && (status === 200 || status === 204))
       return arena.writePrepared(status === 200 ? EMPTY_200 : EMPTY_204);

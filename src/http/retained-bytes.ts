@@ -1,7 +1,7 @@
 /**
- * Storage for the bytes of requests that outlive their turn. Each slot has a fixed place of PLACE_BYTES in
- * a buffer shared by many slots, so that a request under way needs no buffer object in the CPU caches. The
- * slot owns its place permanently. Longer bytes get a separate buffer in addition.
+ * Storage for the bytes of requests that outlive their turn. Each request object has a fixed place of
+ * PLACE_BYTES in a buffer shared by many, so that a request under way needs no buffer object in the CPU
+ * caches. It owns its place permanently. Longer bytes get a separate buffer in addition.
  */
 import { copySpan, ViewedBytes } from '../base/copy-bytes.ts';
 import type { Span } from '../base/span.ts';
@@ -23,7 +23,7 @@ export interface BytesRetainer {
   longBytes: ViewedBytes | undefined;
 }
 
-/** The places of a server's slots. Their buffers are never freed. */
+/** The places of a server's requests. Their buffers are never freed. */
 export class Places {
   readonly #countMax: number;
   readonly #buffers: ViewedBytes[] = [];

@@ -19,7 +19,7 @@ import { InFlightBudget } from './in-flight.ts';
 import type { HttpLimits } from './limits.ts';
 import { llhttp } from './llhttp.ts';
 import { RefusedConnections } from './refused-connections.ts';
-import type { Request } from './request.ts';
+import type { RequestHead } from './request-head.ts';
 import { RequestPool } from './request-pool.ts';
 import { Response } from './response.ts';
 import type { ResponseDelay, ResponseSender } from './response-delay.ts';
@@ -65,7 +65,7 @@ interface HttpServerOptions {
 }
 
 /** Observes responses. `request`: undefined for invalid bytes. `refusal`: only valid during the call. */
-type Observer = (status: number, request: Request | undefined, refusal: Refusal) => void;
+type Observer = (status: number, head: RequestHead | undefined, refusal: Refusal) => void;
 
 /** The reason for refusing a request; empty if it was not refused. */
 interface Refusal {

@@ -7,21 +7,21 @@ import type { Span } from '../base/span.ts';
 import { equalsIgnoringCase, isAuthority } from './field-values.ts';
 import { CONNECT, OPTIONS } from './methods.ts';
 import * as failures from './read-failures.ts';
-import type { Request } from './request.ts';
+import type { RequestHead } from './request-head.ts';
 
 /** Narrows the target to path and query, and finds the path's end. An authority replaces `host`. */
-export function resolveTarget(request: Request, host: Span): failures.ReadFailure {
-  const { target } = request;
+export function resolveTarget(head: RequestHead, host: Span): failures.ReadFailure {
+  const { target } = head;
   const bytes = target.bytes;
   const first = bytes[target.start];
   if (first !== 0x2f) {
-    request.pathEnd = target.end;
-    request.escaped = false;
-    if (request.method === CONNECT) return 0;
+    head.pathEnd = target.end;
+    head.escaped = false;
+    if (head.method === CONNECT) return 0;
     if (first === 0x2a && target.length === 1) {
-      return request.method === OPTIONS ? 0 : failures.TARGET_INVALID;
+      return head.method === OPTIONS ? 0 : failures.TARGET_INVALID;
     }
-    const failure = skipAuthority(request, host);
+    const failure = skipAuthority(head, host);
     if (failure !== 0) return failure;
   }
   let pathEnd = target.end;
@@ -34,14 +34,14 @@ export function resolveTarget(request: Request, host: Span): failures.ReadFailur
       if (at < pathEnd) pathEnd = at;
     } else if (byte === 0x23) return failures.TARGET_WITH_FRAGMENT;
   }
-  request.pathEnd = pathEnd;
-  request.escaped = escaped;
+  head.pathEnd = pathEnd;
+  head.escaped = escaped;
   return 0;
 }
 
 /** Removes the scheme and authority of an absolute-form target. Without a path it becomes `/`. */
-function skipAuthority(request: Request, host: Span): failures.ReadFailure {
-  const { target } = request;
+function skipAuthority(head: RequestHead, host: Span): failures.ReadFailure {
+  const { target } = head;
   const { bytes, start, end } = target;
   let at = start;
   for (const scheme of SCHEMES) {

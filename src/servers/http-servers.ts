@@ -10,7 +10,7 @@ import { RepeatedEvents } from '../base/repeated-events.ts';
 import type { Application } from '../http/application.ts';
 import { describeCutOff } from '../http/cut-off.ts';
 import { methodName } from '../http/methods.ts';
-import type { Request } from '../http/request.ts';
+import type { RequestHead } from '../http/request-head.ts';
 import type { ResponseDelay } from '../http/response-delay.ts';
 import type { ServedHosts } from '../http/served-hosts.ts';
 import { HttpServer } from '../http/server.ts';
@@ -215,16 +215,16 @@ function badTypeWarning(log: Log): () => void {
 /** Logs a line for each request if the log level is debug. */
 function observe(server: HttpServer, log: Log): void {
   server.observe = log.isLevelEnabled('debug')
-    ? (status, request, { code, reason }) => {
+    ? (status, head, { code, reason }) => {
         const why = code === '' ? {} : { code, reason };
-        log.debug({ status, ...describe(request), ...why }, 'answered');
+        log.debug({ status, ...describe(head), ...why }, 'answered');
       }
     : undefined;
 }
 
 /** Returns the log fields of a request: the path without the query, in ASCII. */
-function describe(request: Request | undefined): object {
-  if (request === undefined) return {};
-  const { method, target, pathEnd } = request;
-  return { method: methodName(method), path: request.targetText(pathEnd - target.start) };
+function describe(head: RequestHead | undefined): object {
+  if (head === undefined) return {};
+  const { method, target, pathEnd } = head;
+  return { method: methodName(method), path: head.targetText(pathEnd - target.start) };
 }

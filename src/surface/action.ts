@@ -4,12 +4,12 @@
  */
 import type { Span } from '../base/span.ts';
 import type { OperationResult, Receiver } from '../engine/engine.ts';
-import type { Exchange } from '../http/exchange.ts';
+import type { Request } from '../http/request.ts';
 import type { ItemHold } from '../http/response-delay.ts';
 import type { AdministrativeCall } from './administrative-call.ts';
 import type { Route, Rows } from './route.ts';
 
-/** Handles a request and responds through its exchange, now or later. */
+/** Handles a request and responds to it, now or later. */
 export type Action = (call: Call) => void;
 
 /** The action of a row that may wait. */
@@ -37,8 +37,8 @@ type ActionOf<Row> = Row extends { readonly permission: { readonly login: 'crede
  * A request, as an action sees it. As a receiver it converts the engine's result to the response.
  */
 export interface Call extends Receiver {
-  readonly exchange: Exchange;
-  /** The wait of this call, or of an earlier one of the same slot, which may be reused. */
+  readonly request: Request;
+  /** The wait of this call, or of an earlier one of the same request object, which may be reused. */
   wait: Wait | undefined;
   /** The decoded map, queue, or first variable part of another path. Valid during the turn. */
   readonly name: Span;

@@ -12,7 +12,7 @@ import { Span } from '../base/span.ts';
 import { fileText } from '../config/file-text.ts';
 import { lineOf } from '../config/finding.ts';
 import { FindingList } from '../config/finding-list.ts';
-import { JSON_TYPE } from '../http/exchange.ts';
+import { JSON_TYPE } from '../http/request.ts';
 import type { Fields } from '../http/response.ts';
 import type { Credentials, Verdict } from '../security/credentials.ts';
 import { auditedUser, type CountingAudit } from '../telemetry/audit.ts';
@@ -58,16 +58,16 @@ export function withParameters(
 ): Action {
   const count = CREDENTIALS + further.length;
   const limits = further.map(({ bytesMax }) => bytesMax);
-  return (request) => {
-    const { exchange } = request;
-    const parts = splitParameters(exchange.request.body.toBuffer(), count);
-    const call = new AdministrativeCall(request, parts, own);
+  return (called) => {
+    const { request } = called;
+    const parts = splitParameters(request.content.toBuffer(), count);
+    const call = new AdministrativeCall(called, parts, own);
     if (parts.length < count) {
       return call.refuse('PARAMETERS_MISSING', { count });
     }
     if (!call.decodeCredentials()) return;
     const verdict = own.credentials.check({
-      address: exchange.session.peerAddress,
+      address: request.session.peerAddress,
       user: call.parameter(0),
       password: call.parameter(1),
       isCountedByUser: false,
@@ -115,7 +115,7 @@ export class AdministrativeCall {
     this.#call = call;
     this.#own = own;
     this.#parameters = parts;
-    this.#address = call.exchange.session.peerAddress;
+    this.#address = call.request.session.peerAddress;
     const [name] = parts;
     const user = name && name.length <= CREDENTIAL_BYTES_MAX ? decodeFormValue(name) : undefined;
     this.#user = user && auditedUser(user);
@@ -220,12 +220,12 @@ export class AdministrativeCall {
   /** Responds with 200 and the result as JSON, which is sent without a copy. */
   succeedWith(json: Buffer): void {
     this.#audit(200);
-    const { exchange } = this.#call;
-    const response = exchange.draft(200);
+    const { request } = this.#call;
+    const response = request.draft(200);
     response.contentType = JSON_TYPE;
     response.content = new Span().set(json, 0, json.length);
     response.pinned = { isCounted: false, release() {} };
-    exchange.send(response);
+    request.send(response);
   }
 
   /**
@@ -237,7 +237,7 @@ export class AdministrativeCall {
     status: number = REFUSALS[code].status,
   ): void {
     this.#audit(status);
-    this.#call.exchange.refuse(code, values, undefined, status);
+    this.#call.request.refuse(code, values, undefined, status);
   }
 
   /** Refuses a well-formed request with an invalid value. */
@@ -254,7 +254,7 @@ export class AdministrativeCall {
   refuseThrottled(throttledKey: string | undefined, seconds: number): void {
     this.#audit(REFUSALS.CREDENTIALS_THROTTLED.status, throttledKey);
     const fields = { 'Retry-After': String(seconds) };
-    this.#call.exchange.refuse('CREDENTIALS_THROTTLED', { seconds }, fields);
+    this.#call.request.refuse('CREDENTIALS_THROTTLED', { seconds }, fields);
   }
 
   /** Responds with the reason why the work was not done, or may not have been done. */
@@ -264,7 +264,7 @@ export class AdministrativeCall {
     fields = this.#outcomeOf(error, status),
   ): void {
     this.#audit(status);
-    this.#call.exchange.refuseWith(error.code, error.message, status, fields);
+    this.#call.request.refuseWith(error.code, error.message, status, fields);
   }
 
   /** If members share servers, every 503 states whether the work may have been done. */
@@ -276,7 +276,7 @@ export class AdministrativeCall {
   /** Responds with `result` as the failure's fields; the reason is only logged. */
   failWith(error: GridError, result: object): void {
     const status = this.#own.dialect.statusOf(error);
-    if (status >= 400) this.#call.exchange.note(error.code, error.message);
+    if (status >= 400) this.#call.request.note(error.code, error.message);
     this.#respond(status, { status: 'fail', ...result });
   }
 

@@ -7,8 +7,8 @@
  */
 import { createHash } from 'node:crypto';
 import type { Span } from '../base/span.ts';
-import type { Exchange } from '../http/exchange.ts';
 import { AUTHORIZATION } from '../http/header-fields.ts';
+import type { Request } from '../http/request.ts';
 import type { Fields } from '../http/response.ts';
 import { INDEPENDENT } from '../http/response-delay.ts';
 import { type AccessControl, readBasicField } from '../security/access-control.ts';
@@ -50,7 +50,7 @@ export class Login {
   /**
    * Returns the login of the request's connection; the connection's first such request creates it.
    */
-  static of({ session }: Exchange, access: AccessControl): Login {
+  static of({ session }: Request, access: AccessControl): Login {
     const last = session.memory as Login | undefined;
     if (last !== undefined) {
       if (last.#access === access) return last;
@@ -81,36 +81,36 @@ export class Login {
   /** Refuses a request that the user is not permitted to make. */
   refuse(call: LoginCall): void {
     writeAudit(call, this.#user, 403);
-    call.exchange.refuse('NOT_PERMITTED', { action: call.describe() });
+    call.request.refuse('NOT_PERMITTED', { action: call.describe() });
   }
 
   #check(call: LoginCall): void {
-    const { request } = call.exchange;
-    const field = request.field(AUTHORIZATION);
+    const { head } = call.request;
+    const field = head.field(AUTHORIZATION);
     const login = readBasicField(field);
     if (login === undefined) {
       if (field.length > 0) writeAudit(call, undefined, 401);
-      return call.exchange.refuse('LOGIN_MISSING', { action: call.describe() }, CHALLENGE);
+      return call.request.refuse('LOGIN_MISSING', { action: call.describe() }, CHALLENGE);
     }
     const { epoch } = this.#access;
-    const verdict = this.#access.check(login, call.exchange.session.peerAddress);
+    const verdict = this.#access.check(login, call.request.session.peerAddress);
     if (!(verdict instanceof Promise)) return this.#decide(call, verdict, login.user, epoch);
     call.await(verdict, (later) => {
-      const user = readBasicField(request.field(AUTHORIZATION))?.user ?? NO_USER;
-      if (!call.exchange.isAbandoned) return this.#decide(call, later, user, epoch);
+      const user = readBasicField(head.field(AUTHORIZATION))?.user ?? NO_USER;
+      if (!call.request.isAbandoned) return this.#decide(call, later, user, epoch);
       auditVerdict(call, later, user);
-      call.exchange.respondEmpty(401, INDEPENDENT, 0);
+      call.request.respondEmpty(401, INDEPENDENT, 0);
     });
   }
 
   /** `epoch`: epoch of the rules that the verdict is based on. */
   #decide(call: LoginCall, verdict: Verdict, user: Buffer, epoch: number): void {
-    const { request, session } = call.exchange;
+    const { head, session } = call.request;
     // The rules have changed since: right credentials may be wrong now.
     if (epoch !== this.#access.epoch) return this.#check(call);
     auditVerdict(call, verdict, user);
     if (verdict.isRight) {
-      const field = request.field(AUTHORIZATION);
+      const field = head.field(AUTHORIZATION);
       const { length } = field;
       this.#field = length <= KEPT_BYTES_MAX ? field.toBuffer() : digestOf(field);
       this.#fieldLength = length;
@@ -121,11 +121,11 @@ export class Login {
     }
     const action = call.describe();
     if (verdict.retryAfterMs === 0) {
-      return call.exchange.refuse('LOGIN_WRONG', { action }, CHALLENGE);
+      return call.request.refuse('LOGIN_WRONG', { action }, CHALLENGE);
     }
     const seconds = Math.ceil(verdict.retryAfterMs / 1000);
     const fields = { 'Retry-After': String(seconds) };
-    call.exchange.refuse('LOGIN_THROTTLED', { action, seconds }, fields);
+    call.request.refuse('LOGIN_THROTTLED', { action, seconds }, fields);
   }
 
   /**
@@ -171,7 +171,7 @@ function writeAudit(
   action = call.describeAction(),
   throttledKey?: string,
 ): void {
-  const address = call.exchange.session.peerAddress;
+  const address = call.request.session.peerAddress;
   call.audit.write({ user, address, action, status }, throttledKey);
 }
 

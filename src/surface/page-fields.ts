@@ -14,7 +14,7 @@ import {
   SEC_FETCH_SITE,
   UPGRADE_INSECURE_REQUESTS,
 } from '../http/header-fields.ts';
-import type { Request } from '../http/request.ts';
+import type { RequestHead } from '../http/request-head.ts';
 
 /** Maximum length of each text, in bytes: no origin or host is longer. */
 const TEXT_BYTES_MAX = 2048;
@@ -40,53 +40,53 @@ export interface PageFields {
 }
 
 /** Returns the fields of the page that a request is from; undefined if it has none of them. */
-export function pageFieldsOf(request: Request): PageFields | undefined {
-  const bits = request.fieldBits & PAGE_BITS;
+export function pageFieldsOf(head: RequestHead): PageFields | undefined {
+  const bits = head.fieldBits & PAGE_BITS;
   if (bits === 0) return undefined;
   // Others also send Sec-Fetch-Mode (Node's fetch), but only browsers navigate.
-  const isNavigation = navigates(request);
+  const isNavigation = navigates(head);
   if (bits === SEC_FETCH_MODE.bit && !isNavigation) return undefined;
   return {
-    origin: originOf(request),
-    host: isShort(request.field(HOST)) ? request.fieldText(HOST) : '',
-    isOtherSite: isFromOtherSite(request),
+    origin: originOf(head),
+    host: isShort(head.field(HOST)) ? head.fieldText(HOST) : '',
+    isOtherSite: isFromOtherSite(head),
     isNavigation,
-    opensDocument: request.has(UPGRADE_INSECURE_REQUESTS),
-    requestedFields: requestedFieldsOf(request),
+    opensDocument: head.has(UPGRADE_INSECURE_REQUESTS),
+    requestedFields: requestedFieldsOf(head),
   };
 }
 
 /** No browser sends Origin twice. */
-function originOf(request: Request): string | undefined {
-  if (!request.has(ORIGIN)) return undefined;
-  const isValid = !request.isRepeated(ORIGIN) && isShort(request.field(ORIGIN));
-  return isValid ? request.fieldText(ORIGIN) : INVALID;
+function originOf(head: RequestHead): string | undefined {
+  if (!head.has(ORIGIN)) return undefined;
+  const isValid = !head.isRepeated(ORIGIN) && isShort(head.field(ORIGIN));
+  return isValid ? head.fieldText(ORIGIN) : INVALID;
 }
 
-function isFromOtherSite(request: Request): boolean {
-  let at = request.occurrence(SEC_FETCH_SITE);
-  for (; at >= 0; at = request.occurrence(SEC_FETCH_SITE, at)) {
-    const site = request.valueAt(at);
+function isFromOtherSite(head: RequestHead): boolean {
+  let at = head.occurrence(SEC_FETCH_SITE);
+  for (; at >= 0; at = head.occurrence(SEC_FETCH_SITE, at)) {
+    const site = head.valueAt(at);
     if (site.is(CROSS_SITE) || site.is(SAME_SITE)) return true;
   }
   return false;
 }
 
-function navigates(request: Request): boolean {
-  let at = request.occurrence(SEC_FETCH_MODE);
-  for (; at >= 0; at = request.occurrence(SEC_FETCH_MODE, at)) {
-    const { bytes, start, end } = request.valueAt(at);
+function navigates(head: RequestHead): boolean {
+  let at = head.occurrence(SEC_FETCH_MODE);
+  for (; at >= 0; at = head.occurrence(SEC_FETCH_MODE, at)) {
+    const { bytes, start, end } = head.valueAt(at);
     if (equalsIgnoringCase(bytes, start, end, NAVIGATE)) return true;
   }
   return false;
 }
 
 /** Returns the last list of requested fields; '' if there is none or it is too long. */
-function requestedFieldsOf(request: Request): string {
+function requestedFieldsOf(head: RequestHead): string {
   let text = '';
-  let at = request.occurrence(ACCESS_CONTROL_REQUEST_HEADERS);
-  for (; at >= 0; at = request.occurrence(ACCESS_CONTROL_REQUEST_HEADERS, at)) {
-    const value = request.valueAt(at);
+  let at = head.occurrence(ACCESS_CONTROL_REQUEST_HEADERS);
+  for (; at >= 0; at = head.occurrence(ACCESS_CONTROL_REQUEST_HEADERS, at)) {
+    const value = head.valueAt(at);
     text = isShort(value) ? value.toBuffer().toString('latin1') : '';
   }
   return text;

@@ -5,7 +5,7 @@
 import assert from 'node:assert';
 import { Slices } from '../base/slices.ts';
 import type { Span } from '../base/span.ts';
-import type { Request } from '../http/request.ts';
+import type { RequestHead } from '../http/request-head.ts';
 
 /** Whether two hexadecimal digits follow each `%` between `start` and `end`. */
 export function hasValidEscapes(bytes: Buffer, start: number, end: number): boolean {
@@ -22,7 +22,7 @@ export function hasValidEscapes(bytes: Buffer, start: number, end: number): bool
  * only valid escapes. Without escapes it is a view of the target.
  */
 export function readPart(
-  { target, escaped }: Request,
+  { target, escaped }: RequestHead,
   start: number,
   end: number,
   part: Span,

@@ -17,24 +17,24 @@ import {
   VALUE_COPY_BYTES_MAX,
 } from '../engine/engine.ts';
 import { failureCode } from '../engine/failure-code.ts';
-import { type Exchange, JSON_TYPE } from '../http/exchange.ts';
+import { JSON_TYPE, type Request } from '../http/request.ts';
 import type { Fields } from '../http/response.ts';
 import type { ItemHold } from '../http/response-delay.ts';
 import type { Call } from './action.ts';
 
 /** Responds in compact JSON, with the members in the order of the value's properties. */
 export function respondJson(
-  { exchange }: Pick<Call, 'exchange'>,
+  { request }: Pick<Call, 'request'>,
   value: unknown,
   status = 200,
   fields?: Fields,
 ): void {
-  exchange.respond(status, JSON_TYPE, JSON.stringify(value), fields);
+  request.respond(status, JSON_TYPE, JSON.stringify(value), fields);
 }
 
 /** Responds to the request of a map or queue. `item`: the hold of the item found, if any. */
 export function respondOutcome(
-  exchange: Exchange,
+  request: Request,
   answer: OperationResult,
   item: ItemHold | undefined,
   subject: Pick<Call, 'name'>,
@@ -42,48 +42,44 @@ export function respondOutcome(
   const { partition, sequence } = answer;
   switch (answer.outcome) {
     case FOUND:
-      return respondValue(exchange, answer, item);
+      return respondValue(request, answer, item);
     case ABSENT:
-      return exchange.respondEmpty(204, partition, sequence);
+      return request.respondEmpty(204, partition, sequence);
     case APPLIED:
-      return exchange.respondEmpty(200, partition, sequence);
+      return request.respondEmpty(200, partition, sequence);
     case QUEUE_FULL:
-      exchange.note('QUEUE_FULL', REFUSALS.QUEUE_FULL.message);
-      return exchange.respondEmpty(503, partition, sequence);
+      request.note('QUEUE_FULL', REFUSALS.QUEUE_FULL.message);
+      return request.respondEmpty(503, partition, sequence);
     case COUNTED:
-      return respondCount(exchange, answer);
+      return respondCount(request, answer);
     default:
-      return respondFailure(exchange, answer, subject.name);
+      return respondFailure(request, answer, subject.name);
   }
 }
 
-function respondValue(
-  exchange: Exchange,
-  answer: OperationResult,
-  item: ItemHold | undefined,
-): void {
+function respondValue(request: Request, answer: OperationResult, item: ItemHold | undefined): void {
   const { value, contentType, partition, sequence } = answer;
-  const response = exchange.draft(200, partition, sequence);
+  const response = request.draft(200, partition, sequence);
   response.contentType = contentType;
   response.content = value;
   if (value.length > VALUE_COPY_BYTES_MAX) response.pinned = answer.pin();
   response.hold = item;
-  exchange.send(response);
+  request.send(response);
 }
 
-function respondCount(exchange: Exchange, { count, partition, sequence }: OperationResult): void {
+function respondCount(request: Request, { count, partition, sequence }: OperationResult): void {
   const digits = Buffer.from(String(count));
-  const response = exchange.draft(200, partition, sequence);
+  const response = request.draft(200, partition, sequence);
   response.contentType = TEXT_PLAIN;
   response.content = new Span().set(digits, 0, digits.length);
-  exchange.send(response);
+  request.send(response);
 }
 
 /**
  * Responds with the reason why the engine has not done the operation, or does not know whether it
  * has.
  */
-function respondFailure(exchange: Exchange, answer: OperationResult, name: Span): void {
+function respondFailure(request: Request, answer: OperationResult, name: Span): void {
   const { outcome, reason } = answer;
   const code = failureCode(answer);
   if (code === undefined) assert.fail(`outcome ${outcome}`);
@@ -91,7 +87,7 @@ function respondFailure(exchange: Exchange, answer: OperationResult, name: Span)
   const isNotApplied =
     (outcome === UNREACHABLE && reason !== CLOSED) || outcome === LOST || reason === SERVERS;
   const fields = isNotApplied ? NOT_APPLIED : RETRY_LATER;
-  exchange.refuse(code, values, outcome === UNKNOWN ? OUTCOME_UNKNOWN : fields);
+  request.refuse(code, values, outcome === UNKNOWN ? OUTCOME_UNKNOWN : fields);
 }
 
 const PLAIN = Buffer.from('text/plain');

@@ -1,7 +1,7 @@
 /**
- * Handles the request of a slot: finds the route, makes the checks in their order (escapes,
+ * Handles a request: finds the route, makes the checks in their order (escapes,
  * unserved methods, group, resource, method, OPTIONS), runs the action and converts the engine's
- * result to the response. The handler is reused for every request of the slot, so that a request
+ * result to the response. The handler is reused with its request object, so that a request
  * allocates nothing. Tested by dialect.spec.ts.
  */
 import assert from 'node:assert';
@@ -11,7 +11,6 @@ import type { EndpointGroup } from '../config/endpoint-group.ts';
 import { pathOf } from '../config/setting.ts';
 import type { Engine, OperationResult } from '../engine/engine.ts';
 import type { Application, RequestHandler } from '../http/application.ts';
-import type { Exchange } from '../http/exchange.ts';
 import { AUTHORIZATION } from '../http/header-fields.ts';
 import {
   allowedMethods,
@@ -22,6 +21,7 @@ import {
   POST,
   PUT,
 } from '../http/methods.ts';
+import type { Request } from '../http/request.ts';
 import type { AccessControl } from '../security/access-control.ts';
 import type { Grants } from '../security/permissions.ts';
 import type { CountingAudit } from '../telemetry/audit.ts';
@@ -58,11 +58,11 @@ interface SurfaceParts {
 
 /** Returns the interface as an application of the HTTP server. */
 export function restApplication(router: RouteFinder, parts: SurfaceParts): Application {
-  return { open: (exchange) => new RestHandler(exchange, router, parts) };
+  return { open: (request) => new RestHandler(request, router, parts) };
 }
 
 class RestHandler implements RequestHandler, LoginCall, PathParts {
-  readonly exchange: Exchange;
+  readonly request: Request;
   wait: Wait | undefined;
   isExclusive = true;
   /** Whether the request's credentials must still be checked. */
@@ -79,8 +79,8 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
   /** The parts that have been decoded, as bits; only set if the path has escapes. */
   #decoded = 0;
 
-  constructor(exchange: Exchange, router: RouteFinder, parts: SurfaceParts) {
-    this.exchange = exchange;
+  constructor(request: Request, router: RouteFinder, parts: SurfaceParts) {
+    this.request = request;
     this.#parts = parts;
     this.#router = router;
   }
@@ -98,24 +98,24 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   admit(): boolean {
-    const { exchange } = this;
+    const { request } = this;
     const { crossOrigin, groups, cluster } = this.#parts;
-    const { request } = exchange;
-    const { target, method } = request;
-    const page = pageFieldsOf(request);
-    if (page !== undefined) request.responseLines = crossOrigin.responseLines(page);
-    if (request.escaped && !hasValidEscapes(target.bytes, target.start, request.pathEnd)) {
+    const { head } = request;
+    const { target, method } = head;
+    const page = pageFieldsOf(head);
+    if (page !== undefined) request.addResponseLines(crossOrigin.responseLines(page));
+    if (head.escaped && !hasValidEscapes(target.bytes, target.start, head.pathEnd)) {
       return this.#refuse('ESCAPE_INVALID');
     }
     if (!isServedMethod(method)) return this.#refuse('METHOD_NOT_SERVED');
     if (target.bytes[target.start] === ASTERISK) {
-      exchange.respond(204, NO_TYPE, '', { Allow: EVERY_METHOD });
+      request.respond(204, NO_TYPE, '', { Allow: EVERY_METHOD });
       return false;
     }
     this.nameStart = this.nameEnd = this.keyStart = this.keyEnd = 0;
     this.#endpoint = undefined;
     this.isExclusive = true;
-    const resource = this.#router.match(request, this);
+    const resource = this.#router.match(head, this);
     if (resource === undefined) return this.#refusePath(undefined);
     if ((groups.enabled & resource.groupBits[method]!) === 0) {
       return this.#refusePath(resource.groups[method]);
@@ -123,12 +123,12 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
     const endpoint = resource.endpoints[method];
     if (endpoint === undefined) return this.#refuseMethod(resource, page);
     this.#endpoint = endpoint;
-    if (endpoint.furtherContentBytes > 0) exchange.permitContent(endpoint.furtherContentBytes);
+    if (endpoint.furtherContentBytes > 0) request.permitContent(endpoint.furtherContentBytes);
     const login = this.#loginFor(endpoint);
     this.#needsLoginCheck = login !== undefined && this.#mustLogIn(login, endpoint);
     this.isExclusive = this.#mustBeExclusive(endpoint);
     if (!cluster.isStarted && !endpoint.isServedWhileStarting) return this.#refuseWhileStarting();
-    if (page === undefined && request.unservedHost === undefined) return true;
+    if (page === undefined && head.unservedHost === undefined) return true;
     return this.#admitPage(endpoint, page);
   }
 
@@ -136,7 +136,7 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
     const endpoint = this.#admitted();
     const login = this.#loginFor(endpoint);
     if (login === undefined || !needsUser(endpoint, login)) return this.work(undefined);
-    Login.of(this.exchange, login).authenticate(this, !this.#needsLoginCheck);
+    Login.of(this.request, login).authenticate(this, !this.#needsLoginCheck);
   }
 
   work(grants: Grants | undefined): void {
@@ -150,13 +150,13 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   await<Value>(promise: Promise<Value>, proceed: (value: Value) => void): void {
-    const { exchange } = this;
-    const { number } = exchange;
-    promise.then(proceed).catch((error: unknown) => exchange.fail(error, number));
+    const { request } = this;
+    const { number } = request;
+    promise.then(proceed).catch((error: unknown) => request.fail(error, number));
   }
 
   describe(): string {
-    const { pathEnd, target } = this.exchange.request;
+    const { pathEnd, target } = this.request.head;
     return this.#describe(pathEnd - target.start);
   }
 
@@ -170,12 +170,12 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   onResult(answer: OperationResult): void {
-    const { exchange } = this;
-    const { number } = exchange;
+    const { request } = this;
+    const { number } = request;
     try {
-      respondOutcome(exchange, answer, this.wait?.onResult(answer), this);
+      respondOutcome(request, answer, this.wait?.onResult(answer), this);
     } catch (error) {
-      exchange.fail(error, number);
+      request.fail(error, number);
     }
   }
 
@@ -187,12 +187,12 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
 
   /** Returns a part of the path. It is decoded once. */
   #part(part: Span, bit: number, start: number, end: number): Span {
-    const { request } = this.exchange;
-    if (request.escaped) {
+    const { head } = this.request;
+    if (head.escaped) {
       if ((this.#decoded & bit) !== 0) return part;
       this.#decoded |= bit;
     }
-    return readPart(request, start, end, part);
+    return readPart(head, start, end, part);
   }
 
   /**
@@ -200,12 +200,12 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
    * the request.
    */
   #admitPage({ group, permission, changesData }: Endpoint, page: PageFields | undefined): boolean {
-    const { exchange } = this;
-    const { request } = exchange;
-    const { method, unservedHost } = request;
+    const { request } = this;
+    const { head } = request;
+    const { method, unservedHost } = head;
     if (unservedHost !== undefined && group !== 'HEALTH_CHECK') {
       const setting = pathOf(SURFACE_SETTINGS.allowedHosts);
-      exchange.refuse('HOST_NOT_ALLOWED', { host: unservedHost, setting });
+      request.refuse('HOST_NOT_ALLOWED', { host: unservedHost, setting });
       return false;
     }
     if (page === undefined) return true;
@@ -213,14 +213,14 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
       this.#refusePage(page.origin);
       return false;
     }
-    if (page.opensDocument && permission.kind !== undefined) request.responseLines += OPENED_VALUE;
+    if (page.opensDocument && permission.kind !== undefined) request.addResponseLines(OPENED_VALUE);
     return true;
   }
 
   #refusePage(origin: string | undefined): void {
     const setting = pathOf(SURFACE_SETTINGS.corsAllowedOrigins);
-    if (origin === undefined) this.exchange.refuse('SITE_NOT_ALLOWED', { setting });
-    else this.exchange.refuse('ORIGIN_NOT_ALLOWED', { origin, setting });
+    if (origin === undefined) this.request.refuse('SITE_NOT_ALLOWED', { setting });
+    else this.request.refuse('ORIGIN_NOT_ALLOWED', { origin, setting });
   }
 
   /** Returns the endpoint that `admit` found for the request. */
@@ -231,8 +231,8 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
 
   /** Returns the method and the first `length` bytes of the target. */
   #describe(length: number): string {
-    const { request } = this.exchange;
-    return `${methodName(request.method)} ${request.targetText(length)}`;
+    const { head } = this.request;
+    return `${methodName(head.method)} ${head.targetText(length)}`;
   }
 
   /**
@@ -242,8 +242,8 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
   #refuseForMemory({ permission, changesData, mayWait }: Endpoint): boolean {
     if (!this.#parts.isShared || permission.kind === undefined || (changesData && !mayWait))
       return false;
-    const bytesMax = this.exchange.usedUpBytes;
-    if (bytesMax > 0) this.exchange.refuse('NO_ROOM_FOR_ANSWERS', { bytesMax }, NOT_APPLIED);
+    const bytesMax = this.request.usedUpBytes;
+    if (bytesMax > 0) this.request.refuse('NO_ROOM_FOR_ANSWERS', { bytesMax }, NOT_APPLIED);
     return bytesMax > 0;
   }
 
@@ -265,41 +265,41 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
 
   #mustLogIn(login: AccessControl, endpoint: Endpoint): boolean {
     if (!needsUser(endpoint, login)) return false;
-    return !Login.of(this.exchange, login).isVerified(this.exchange.request.field(AUTHORIZATION));
+    return !Login.of(this.request, login).isVerified(this.request.head.field(AUTHORIZATION));
   }
 
   #refuseUser(): void {
     const { login } = this.#parts;
-    if (login !== undefined) Login.of(this.exchange, login).refuse(this);
+    if (login !== undefined) Login.of(this.request, login).refuse(this);
   }
 
   #refuseWhileStarting(): false {
-    this.exchange.refuse(this.#parts.isShared ? 'JOINING' : 'RECOVERING', {}, RETRY_LATER);
+    this.request.refuse(this.#parts.isShared ? 'JOINING' : 'RECOVERING', {}, RETRY_LATER);
     return false;
   }
 
   #refuse(code: PathRefusal): false {
-    this.exchange.refuse(code, {});
+    this.request.refuse(code, {});
     return false;
   }
 
   refuseChange(what: string): void {
     const { cluster, dialect } = this.#parts;
     if (cluster.isCutOff)
-      return this.exchange.refuse('MEMBER_CUT_OFF', { action: what }, NOT_APPLIED);
+      return this.request.refuse('MEMBER_CUT_OFF', { action: what }, NOT_APPLIED);
     const { passiveStatus } = dialect;
-    this.exchange.refuse('CLUSTER_PASSIVE', { action: what }, undefined, passiveStatus);
+    this.request.refuse('CLUSTER_PASSIVE', { action: what }, undefined, passiveStatus);
   }
 
   /** Refuses a path that no enabled group has. `group`: its group; undefined for an unknown path. */
   #refusePath(group: EndpointGroup | undefined): false {
     const { restEnabled, endpointGroups } = SURFACE_SETTINGS;
     if (!this.#parts.groups.isRestOn) {
-      this.exchange.refuse('REST_DISABLED', { setting: pathOf(restEnabled) });
-    } else if (group === undefined) this.exchange.refuse('PATH_UNKNOWN', {});
+      this.request.refuse('REST_DISABLED', { setting: pathOf(restEnabled) });
+    } else if (group === undefined) this.request.refuse('PATH_UNKNOWN', {});
     else {
       const setting = pathOf(endpointGroups, group);
-      this.exchange.refuse('GROUP_DISABLED', { group, setting });
+      this.request.refuse('GROUP_DISABLED', { group, setting });
     }
     return false;
   }
@@ -309,22 +309,22 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
     { allow, isIncomplete, refusal, thing }: Resource,
     page: PageFields | undefined,
   ): false {
-    const { method } = this.exchange.request;
+    const { method } = this.request.head;
     const { crossOrigin, dialect } = this.#parts;
     const isPost = method === POST || method === PUT;
     if (thing !== undefined && isPost && dialect.reportsMissingNames) {
-      this.exchange.refuse('NAME_MISSING', { thing });
+      this.request.refuse('NAME_MISSING', { thing });
       return false;
     }
     if (refusal !== undefined) return this.#refuse(refusal);
     if (method === OPTIONS) {
       const preflight = page && crossOrigin.preflightFields(page, allow);
-      this.exchange.respond(204, NO_TYPE, '', { Allow: allow, ...preflight });
+      this.request.respond(204, NO_TYPE, '', { Allow: allow, ...preflight });
       return false;
     }
     if (isIncomplete) return this.#refuse('PATH_INCOMPLETE');
     const values = { action: this.describe(), methods: allow };
-    this.exchange.refuse('METHOD_NOT_ALLOWED', values, { Allow: allow });
+    this.request.refuse('METHOD_NOT_ALLOWED', values, { Allow: allow });
     return false;
   }
 }

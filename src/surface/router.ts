@@ -4,7 +4,7 @@
  * (INTERFACE: names, keys, values). The variable parts are returned as offsets in the target.
  * Only unknown paths are matched as text.
  */
-import type { Request } from '../http/request.ts';
+import type { RequestHead } from '../http/request-head.ts';
 import type { Resource, Resources } from './resource.ts';
 
 /** Offsets of the variable parts, from the beginning of the request target. */
@@ -20,7 +20,7 @@ export interface PathParts {
 /** Finds the resource of a request. */
 export interface RouteFinder {
   /** Returns the resource of the target and sets the parts; returns undefined for an unknown path. */
-  match(request: Request, parts: PathParts): Resource | undefined;
+  match(head: RequestHead, parts: PathParts): Resource | undefined;
 }
 
 /** The position after some parts of a path. */
@@ -69,8 +69,8 @@ export class Router implements RouteFinder {
     });
   }
 
-  match(request: Request, parts: PathParts): Resource | undefined {
-    const { target, pathEnd } = request;
+  match(head: RequestHead, parts: PathParts): Resource | undefined {
+    const { target, pathEnd } = head;
     const { bytes, start } = target;
     const stems = this.#stems;
     let from = this.#root;
@@ -82,7 +82,7 @@ export class Router implements RouteFinder {
       at += stem.length;
       break;
     }
-    return find(from, request, at, 0, parts) ?? this.#matchUnknown(request);
+    return find(from, head, at, 0, parts) ?? this.#matchUnknown(head);
   }
 
   #add(resource: Resource): void {
@@ -120,7 +120,7 @@ export class Router implements RouteFinder {
   }
 
   /** Finds the first prefix of the decoded path. */
-  #matchUnknown({ target: { bytes, start }, pathEnd }: Request): Resource | undefined {
+  #matchUnknown({ target: { bytes, start }, pathEnd }: RequestHead): Resource | undefined {
     const path = decodedPath(bytes.toString('latin1', start, pathEnd));
     const own = `/${this.#segment}/`;
     if (!path.startsWith(own)) return undefined;
@@ -137,12 +137,12 @@ export class Router implements RouteFinder {
  */
 function find(
   from: Node,
-  request: Request,
+  head: RequestHead,
   at: number,
   seen: number,
   parts: PathParts,
 ): Resource | undefined {
-  const { target, pathEnd, escaped } = request;
+  const { target, pathEnd, escaped } = head;
   const { bytes, start } = target;
   let node = from;
   let count = seen;
@@ -184,7 +184,7 @@ function find(
         continue;
       }
       const found =
-        partEnd === pathEnd ? next.resource : find(next, request, partEnd + 1, count, parts);
+        partEnd === pathEnd ? next.resource : find(next, head, partEnd + 1, count, parts);
       if (found !== undefined) return found;
     }
     if (variable === undefined) return undefined;

@@ -113,7 +113,7 @@ export function wanActions(parts: WanActionParts): Actions<typeof WAN_ROUTES> {
 
 /** Responds with the progress of the synchronisation or check with the uuid in the path. */
 function respondProgress({ wan, dialect }: WanActionParts, call: Call): void {
-  const { exchange } = call;
+  const { request } = call;
   const uuid = call.name.toBuffer().toString();
   const status = wan?.running?.progressOf(uuid);
   if (status !== undefined) {
@@ -125,7 +125,7 @@ function respondProgress({ wan, dialect }: WanActionParts, call: Call): void {
     wan === undefined
       ? withoutWan(call.describe())
       : new GridError('WAN_TASK_UNKNOWN', { uuid: uuid.slice(0, UUID_LENGTH_SHOWN) });
-  exchange.refuseWith(refusal.code, refusal.message, dialect.statusOf(refusal));
+  request.refuseWith(refusal.code, refusal.message, dialect.statusOf(refusal));
 }
 
 /**
@@ -134,20 +134,20 @@ function respondProgress({ wan, dialect }: WanActionParts, call: Call): void {
  * failure. The statuses do not depend on the dialect, because only members read them.
  */
 function receive(parts: WanActionParts, call: Call): void {
-  const { exchange } = call;
+  const { request } = call;
   const { wan, cluster } = parts;
   if (wan === undefined) {
     writeAudit(parts, call, 409);
     return refuseWithoutWan(call);
   }
   if (!cluster.acceptsWrites) {
-    exchange.session.isAudited = true;
+    request.session.isAudited = true;
     writeAudit(parts, call, 503);
     const action = call.describe();
-    return exchange.refuse('CLUSTER_PASSIVE', { action }, RETRY_LATER, 503);
+    return request.refuse('CLUSTER_PASSIVE', { action }, RETRY_LATER, 503);
   }
   // The bytes are only valid during the call.
-  const message = exchange.request.body.toBuffer();
+  const message = request.content.toBuffer();
   const received =
     wan.running?.receiver.receive(message) ??
     wan.load().then(({ receiver }) => receiver.receive(message));
@@ -155,30 +155,30 @@ function receive(parts: WanActionParts, call: Call): void {
 }
 
 function respondTo(parts: WanActionParts, call: Call, answer: ReceiveResult): void {
-  const { exchange } = call;
+  const { request } = call;
   const { error } = answer;
-  const isFirst = !exchange.session.isAudited;
-  exchange.session.isAudited = true;
+  const isFirst = !request.session.isAudited;
+  request.session.isAudited = true;
   if (error !== undefined) {
     writeAudit(parts, call, error.status);
     if (error.code === 'WAN_MESSAGE_TOO_LONG') {
-      exchange.note(error.code, error.message);
-      return exchange.respondEmpty(error.status, INDEPENDENT, 0);
+      request.note(error.code, error.message);
+      return request.respondEmpty(error.status, INDEPENDENT, 0);
     }
     const fields = error.status === 503 ? RETRY_LATER : undefined;
-    return exchange.refuseWith(error.code, error.message, error.status, fields);
+    return request.refuseWith(error.code, error.message, error.status, fields);
   }
   if (isFirst && !parts.hasMemberLogin) writeAudit(parts, call, 200);
   const { body, partition } = answer;
-  const response = exchange.draft(200, partition);
+  const response = request.draft(200, partition);
   response.contentType = MESSAGE_TYPE;
   response.content = new Span().set(body, 0, body.length);
-  exchange.send(response);
+  request.send(response);
 }
 
 function writeAudit({ audit }: WanActionParts, call: Call, status: number): void {
-  const { request, session } = call.exchange;
-  const login = readBasicField(request.field(AUTHORIZATION));
+  const { head, session } = call.request;
+  const login = readBasicField(head.field(AUTHORIZATION));
   const user = login && auditedUser(login.user);
   audit.write({ user, address: session.peerAddress, action: call.describe(), status });
 }
@@ -252,7 +252,7 @@ function refuse(call: AdministrativeCall, { faults, refusal }: RefusedConfig): v
 }
 
 function refuseWithoutWan(call: Call): void {
-  call.exchange.refuse('WAN_ELSEWHERE', {
+  call.request.refuse('WAN_ELSEWHERE', {
     action: call.describe(),
     setting: pathOf(ENGINE_SETTINGS.engineUrl),
   });

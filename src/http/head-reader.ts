@@ -14,7 +14,7 @@ import * as fields from './header-fields.ts';
 import type { HttpLimits } from './limits.ts';
 import { SOURCE } from './methods.ts';
 import * as failures from './read-failures.ts';
-import { type Request, UNKNOWN_LENGTH } from './request.ts';
+import { type RequestHead, UNKNOWN_LENGTH } from './request-head.ts';
 import type { ServedHosts } from './served-hosts.ts';
 import { resolveTarget } from './target.ts';
 
@@ -25,9 +25,9 @@ const IN_TARGET = 0;
 const IN_NAME = 1;
 const IN_VALUE = 2;
 
-export class Head {
+export class HeadReader {
   /** The request to fill in; set between requests. */
-  request!: Request;
+  head!: RequestHead;
   readonly #limits: HttpLimits;
   /** The served hosts; undefined for all. */
   readonly #servedHosts: ServedHosts | undefined;
@@ -75,7 +75,7 @@ export class Head {
 
   /** Begins a request. */
   begin(): void {
-    const request = this.request;
+    const head = this.head;
     this.#state = IN_TARGET;
     this.#field = undefined;
     this.releaseCarry();
@@ -87,16 +87,15 @@ export class Head {
     this.#protocol = 0;
     this.#targetEndPosition = NOWHERE;
     this.#fieldsPosition = -1;
-    request.target.set(this.#input, -1, -1);
-    request.clearFields();
+    head.target.set(this.#input, -1, -1);
+    head.clearFields();
     this.#host.start = -1;
-    request.contentLength = 0;
-    request.unservedHost = undefined;
-    request.responseLines = '';
+    head.contentLength = 0;
+    head.unservedHost = undefined;
   }
 
   onTarget(start: number, length: number): failures.ReadFailure {
-    const { target } = this.request;
+    const { target } = this.head;
     if (target.start < 0 && this.#spacesBefore(start) > 1) return failures.SPACES_REPEATED;
     const at = this.#place(start, length);
     if (target.start < 0) target.start = at;
@@ -135,7 +134,7 @@ export class Head {
 
   /** Called when the input, up to `end`, has been read and the head is incomplete. */
   suspend(end: number): failures.ReadFailure {
-    if (this.request.target.start < 0 && this.#countSpaces(end) > 1) {
+    if (this.head.target.start < 0 && this.#countSpaces(end) > 1) {
       return failures.SPACES_REPEATED;
     }
     if (this.#protocol === 0) this.#protocol = this.#protocolBefore(end);
@@ -149,25 +148,25 @@ export class Head {
 
   /** Checks the complete head. The input extends to `end`. */
   complete(end: number): failures.ReadFailure {
-    const request = this.request;
+    const head = this.head;
     const failure = this.#state === IN_VALUE ? this.#endField() : 0;
     if (failure !== 0) return failure;
-    if (request.version !== 11 && request.version !== 10) return failures.VERSION_UNKNOWN;
+    if (head.version !== 11 && head.version !== 10) return failures.VERSION_UNKNOWN;
     if (this.#protocol === 0) this.#protocol = this.#protocolBefore(end);
     if (this.#protocol === SPACE) return failures.SPACES_REPEATED;
-    if (this.#protocol !== 0x48 || request.method === SOURCE) return failures.PROTOCOL_UNKNOWN;
-    if (this.#hosts === 0 && request.version === 11) return failures.HOST_MISSING;
-    if (request.version === 10 && this.#codings > 0) return failures.CODING_IN_HTTP_1_0;
+    if (this.#protocol !== 0x48 || head.method === SOURCE) return failures.PROTOCOL_UNKNOWN;
+    if (this.#hosts === 0 && head.version === 11) return failures.HOST_MISSING;
+    if (head.version === 10 && this.#codings > 0) return failures.CODING_IN_HTTP_1_0;
     if (this.fieldBytes > this.#limits.headerBytesMax) return failures.FIELDS_TOO_LONG;
-    if (request.hasBody && this.#carried < 0 && !this.#isBodyBefore(end)) this.#moveToCarry();
-    const unresolved = resolveTarget(request, this.#host);
+    if (head.hasBody && this.#carried < 0 && !this.#isBodyBefore(end)) this.#moveToCarry();
+    const unresolved = resolveTarget(head, this.#host);
     if (unresolved === 0) this.#checkHost();
     return unresolved;
   }
 
   /** Memory that the head takes besides the input, in bytes. */
   get heldBytes(): number {
-    return this.#carried < 0 ? 0 : this.#carry.length + this.request.occurrenceBytes;
+    return this.#carried < 0 ? 0 : this.#carry.length + this.head.occurrenceBytes;
   }
 
   /** Releases a long carry once the head is no longer needed. Returns whether there was one. */
@@ -202,7 +201,7 @@ export class Head {
 
   /** Whether the content ends by `end`, so that the head need not outlive the input. */
   #isBodyBefore(end: number): boolean {
-    const { contentLength } = this.request;
+    const { contentLength } = this.head;
     if (contentLength === UNKNOWN_LENGTH) return false;
     return this.endPosition + contentLength <= this.#positionBase + end;
   }
@@ -211,7 +210,7 @@ export class Head {
   #endField(): failures.ReadFailure {
     const field = this.#field;
     if (field === undefined) return 0;
-    const request = this.request;
+    const head = this.head;
     const bytes = this.#source;
     const start = this.#valueStart;
     const end = values.trimmedEnd(bytes, start, this.#valueEnd);
@@ -223,16 +222,16 @@ export class Head {
         this.#host.end = end;
         return values.isHost(bytes, start, end) ? 0 : failures.HOST_INVALID;
       case fields.CONTENT_LENGTH:
-        request.contentLength = values.decimal(bytes, start, end);
+        head.contentLength = values.decimal(bytes, start, end);
         return 0;
       case fields.TRANSFER_ENCODING:
-        request.contentLength = UNKNOWN_LENGTH;
+        head.contentLength = UNKNOWN_LENGTH;
         if (++this.#codings > 1) return failures.CODING_REPEATED;
         return values.equalsIgnoringCase(bytes, start, end, CHUNKED) ? 0 : failures.CODING_UNKNOWN;
       case fields.PROXY_CONNECTION:
         return 0;
       default:
-        return request.addField(field, bytes, start, end);
+        return head.addField(field, bytes, start, end);
     }
   }
 
@@ -241,13 +240,12 @@ export class Head {
    * request without a host is served.
    */
   #checkHost(): void {
-    const { request } = this;
+    const { head } = this;
     const { bytes, start, end } = this.#host;
     if (start < 0) return;
-    if ((request.fieldBits & fields.WITH_HOST) !== 0)
-      request.addField(fields.HOST, bytes, start, end);
+    if ((head.fieldBits & fields.WITH_HOST) !== 0) head.addField(fields.HOST, bytes, start, end);
     if (this.#servedHosts?.serves(bytes, start, end) === false)
-      request.unservedHost = values.shown(this.#host);
+      head.unservedHost = values.shown(this.#host);
   }
 
   /** Returns the offset of the piece in the spans' buffer; if that is the carry, appends it. */
@@ -263,18 +261,18 @@ export class Head {
     this.#carry = carry;
     this.#carried = used;
     this.#source = carry;
-    this.request.target.bytes = carry;
-    this.request.rebaseFields(carry);
+    this.head.target.bytes = carry;
+    this.head.rebaseFields(carry);
     this.#host.bytes = carry;
     return at;
   }
 
   #moveToCarry(): void {
-    const { target } = this.request;
+    const { target } = this.head;
     const input = this.#source;
     this.#carry = growBuffer(this.#carry, 0, this.#bytesToMove());
     // The fields first: an append makes them refer to the carry.
-    this.#carried = this.request.moveFields(this.#carry, 0);
+    this.#carried = this.head.moveFields(this.#carry, 0);
     if (target.start >= 0) this.#moveSpan(target, input);
     if (this.#host.start >= 0) this.#moveSpan(this.#host, input);
     if (this.#state === IN_NAME) {
@@ -288,7 +286,7 @@ export class Head {
 
   /** Returns the length of the parts of the head so far that are still needed, in bytes. */
   #bytesToMove(): number {
-    const { target, fieldBytes } = this.request;
+    const { target, fieldBytes } = this.head;
     const hostBytes = this.#host.start < 0 ? 0 : this.#host.length;
     const spans = target.length + fieldBytes + hostBytes;
     if (this.#state === IN_NAME) return spans + this.#nameEnd - this.#nameStart;
