@@ -211,6 +211,7 @@ const FIELDS = ['Content-Type: a/b', 'Content-Type:', 'Expect: 100-continue', 'E
   ['Connection: close', 'Connection: keep-alive', 'Connection: Upgrade\r\nUpgrade: h2c'],
   ['Content-Length: 0', 'Transfer-Encoding: chunked', 'Transfer-Encoding: gzip', 'Host: y'],
   ['Content-Encoding: gzip', 'X: y', `X: ${'y'.repeat(150)}`, 'X:', 'Content-Length: 3'],
+  ['Expect:', 'Origin: http://x', 'Origin: http://y', 'Sec-Fetch-Site: cross-site'],
 );
 /** Fragments that break parsers, inserted anywhere. */
 const TOKENS = [...'\r\n \t:;,\0\x0b\x7f\xff01f-+"#%/?', '\r\n', '\r\n\r\n', '\r\n 1', '0x'].concat(

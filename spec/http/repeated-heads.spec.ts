@@ -58,14 +58,13 @@ function lastOf(
   return { seen, isRecognised: calls === 0 };
 }
 
-/** Returns the stored occurrences of header fields, by the name of the field. */
+/** Returns the values of the stored header fields, by the name of the field. */
 function fieldsOf(head: RequestHead): Record<string, string[]> {
   const found: Record<string, string[]> = {};
   for (const row of Object.values(header)) {
     if (typeof row !== 'object' || !head.has(row)) continue;
     const values: string[] = [];
-    for (let at = head.occurrence(row); at >= 0; at = head.occurrence(row, at))
-      values.push(head.valueAt(at).toBuffer().toString('latin1'));
+    head.findLast(row, (value) => values.push(value.toBuffer().toString('latin1')) > 0);
     found[String(row.name)] = values;
   }
   return found;

@@ -4,8 +4,9 @@
  * Tested by refusals.spec.ts.
  */
 
+import type { Span } from '../base/span.ts';
 import { isListOf, shown } from './field-values.ts';
-import { CONTENT_ENCODING, EXPECT, type HeaderField } from './header-fields.ts';
+import { CONTENT_ENCODING, EXPECT } from './header-fields.ts';
 import type { Request } from './request.ts';
 import type { RequestHead } from './request-head.ts';
 import type { HttpServer } from './server.ts';
@@ -18,24 +19,20 @@ export function passesContentChecks(request: Request): boolean {
   const { body, head } = request;
   if (head.fieldBits === 0 && !head.hasBody) return true;
   const { contentLength } = head;
-  const expectation = head.version === 11 ? lastOther(head, EXPECT, CONTINUE) : '';
-  if (expectation !== '') request.refuse('EXPECTATION_UNKNOWN', { expectation });
+  const expectation = head.version === 11 ? head.findLast(EXPECT, isUnknown) : undefined;
+  if (expectation !== undefined)
+    request.refuse('EXPECTATION_UNKNOWN', { expectation: shown(expectation) });
   else if (contentLength > 0 && contentLength > body.bytesMax) refuseLength(request, body.bytesMax);
   else {
-    const coding = lastOther(head, CONTENT_ENCODING, NOTHING);
-    if (coding !== '') request.refuse('CONTENT_CODED', { coding });
+    const coding = head.findLast(CONTENT_ENCODING, isPresent);
+    if (coding !== undefined) request.refuse('CONTENT_CODED', { coding: shown(coding) });
   }
   return !request.isAnswered;
 }
 
 /** Whether the request has `Expect: 100-continue`. HTTP/1.0 has no expectations. */
 export function expectsContinue(head: RequestHead): boolean {
-  if (head.version !== 11) return false;
-  for (let at = head.occurrence(EXPECT); at >= 0; at = head.occurrence(EXPECT, at)) {
-    const { bytes, start, end } = head.valueAt(at);
-    if (isListOf(bytes, start, end, CONTINUE)) return true;
-  }
-  return false;
+  return head.version === 11 && head.findLast(EXPECT, isContinue) !== undefined;
 }
 
 /** Whether the connection ends, rather than reading and dropping the rest of refused content. */
@@ -56,15 +53,16 @@ function refuseLength(request: Request, bodyBytesMax: number): void {
   request.refuse('CONTENT_TOO_LONG', { bodyBytesMax });
 }
 
-/** Returns the last value of the field that is not empty and not a list of `served`, shortened; or ''. */
-function lastOther(head: RequestHead, row: HeaderField, served: Buffer): string {
-  let other = -1;
-  for (let at = head.occurrence(row); at >= 0; at = head.occurrence(row, at)) {
-    const { bytes, start, end } = head.valueAt(at);
-    if (start < end && !isListOf(bytes, start, end, served)) other = at;
-  }
-  return other < 0 ? '' : shown(head.valueAt(other));
+function isContinue({ bytes, start, end }: Span): boolean {
+  return isListOf(bytes, start, end, CONTINUE);
+}
+
+function isUnknown(expectation: Span): boolean {
+  return isPresent(expectation) && !isContinue(expectation);
+}
+
+function isPresent({ length }: Span): boolean {
+  return length > 0;
 }
 
 const CONTINUE = Buffer.from('100-continue');
-const NOTHING = Buffer.alloc(0);

@@ -271,8 +271,9 @@ export class HeadReader {
     const { target } = this.head;
     const input = this.#source;
     this.#carry = growBuffer(this.#carry, 0, this.#bytesToMove());
-    // The fields first: an append makes them refer to the carry.
-    this.#carried = this.head.moveFields(this.#carry, 0);
+    this.#carried = 0;
+    // The fields first, because an append makes them refer to the carry.
+    this.head.retainFields(this);
     if (target.start >= 0) this.#moveSpan(target, input);
     if (this.#host.start >= 0) this.#moveSpan(this.#host, input);
     if (this.#state === IN_NAME) {
@@ -292,6 +293,12 @@ export class HeadReader {
     if (this.#state === IN_NAME) return spans + this.#nameEnd - this.#nameStart;
     const isInValue = this.#state === IN_VALUE && this.#field !== undefined;
     return isInValue ? spans + this.#valueEnd - this.#valueStart : spans;
+  }
+
+  /** Copies the bytes of the span to the carry and makes the span refer to the copy. */
+  retain(span: Span): void {
+    this.#moveSpan(span, span.bytes);
+    span.bytes = this.#carry;
   }
 
   #moveSpan(span: Span, input: Buffer): void {

@@ -19,6 +19,12 @@ const REUSED_NUMBERS_MAX = 48;
 /** Memory for each number of a longer array, in bytes. */
 const NUMBER_BYTES = 8;
 
+/** The owner of a copy: a place for retained bytes, or the carry of a head. */
+interface BytesCopier {
+  /** Copies the bytes of the span and makes the span refer to the copy. */
+  retain(span: Span): void;
+}
+
 export class RequestHead {
   // The fields below are used by every request and are adjacent in memory.
   /** The number of the method (methods.ts). */
@@ -60,39 +66,30 @@ export class RequestHead {
 
   /** Whether the field occurs more than once. */
   isRepeated(row: HeaderField): boolean {
-    const first = this.occurrence(row);
-    return first >= 0 && this.occurrence(row, first) >= 0;
+    return this.#next(row, this.#next(row)) >= 0;
   }
 
   /** Returns the first value of the field, empty if it is absent; valid until a value is read again. */
   field(row: HeaderField): Span {
-    return this.has(row) ? this.valueAt(this.occurrence(row)) : ABSENT;
+    return this.has(row) ? this.#valueAt(this.#next(row)) : ABSENT;
+  }
+
+  /** Returns the last value of the field that is accepted, if there is one; valid as that of `field`. */
+  findLast(row: HeaderField, accepts: (value: Span) => boolean): Span | undefined {
+    let found = -1;
+    for (let at = this.#next(row); at >= 0; at = this.#next(row, at))
+      if (accepts(this.#valueAt(at))) found = at;
+    return found < 0 ? undefined : this.#valueAt(found);
   }
 
   /** Returns all values of the field as one list (RFC 9110 section 5.3); '' if it is absent. */
   fieldText(row: HeaderField): string {
     const values: string[] = [];
-    for (let at = this.occurrence(row); at >= 0; at = this.occurrence(row, at)) {
-      const { bytes, start, end } = this.valueAt(at);
+    for (let at = this.#next(row); at >= 0; at = this.#next(row, at)) {
+      const { bytes, start, end } = this.#valueAt(at);
       values.push(bytes.toString('latin1', start, end));
     }
     return values.join(', ');
-  }
-
-  /** Returns the field's first occurrence, or its next one after `previous`; -1 if there is none. */
-  occurrence({ number, bit }: HeaderField, previous = -OCCURRENCE_NUMBERS): number {
-    if ((this.fieldBits & bit) === 0) return -1;
-    const occurrences = this.#occurrences!;
-    let at = previous + OCCURRENCE_NUMBERS;
-    while (at < this.#numbersEnd && occurrences[at] !== number) at += OCCURRENCE_NUMBERS;
-    return at < this.#numbersEnd ? at : -1;
-  }
-
-  /** Returns the value of an occurrence, without white space at its ends; valid as that of `field`. */
-  valueAt(occurrence: number): Span {
-    const occurrences = this.#occurrences!;
-    const start = occurrences[occurrence + 1]!;
-    return this.#value.set(this.#fieldBuffer, start, occurrences[occurrence + 2]!);
   }
 
   /** Begins the fields of a request. */
@@ -140,17 +137,18 @@ export class RequestHead {
     }
   }
 
-  /** Copies the values to `to`, which has room, from `at` on. Returns the end of the copies. */
-  moveFields(to: Buffer, at: number): number {
-    let used = at;
-    for (let index = 0; index < this.#numbersEnd; index += OCCURRENCE_NUMBERS) {
-      const { bytes, start, end } = this.valueAt(index);
-      bytes.copy(to, used, start, end);
-      this.#setOffsets(index, used, used + end - start);
-      used += end - start;
+  /** Copies the values, one after the other, and makes the fields refer to the copies. */
+  retainFields(to: BytesCopier): void {
+    const bytes = this.#fieldBuffer;
+    const occurrences = this.#occurrences;
+    for (let at = 0; at < this.#numbersEnd; at += OCCURRENCE_NUMBERS) {
+      const value = this.#value.set(bytes, occurrences![at + 1]!, occurrences![at + 2]!);
+      if (value.length === 0) continue;
+      to.retain(value);
+      this.#fieldBuffer = value.bytes;
+      occurrences![at + 1] = value.start;
+      occurrences![at + 2] = value.end;
     }
-    this.#fieldBuffer = to;
-    return used;
   }
 
   /** Makes the fields refer to `bytes`, which begins with the same bytes as their buffer. */
@@ -204,24 +202,22 @@ export class RequestHead {
     const { start } = target;
     places.retain(target);
     this.pathEnd += target.start - start;
-    if (this.fieldBits !== 0) this.#retainFields(places);
+    if (this.fieldBits !== 0) this.retainFields(places);
   }
 
-  #retainFields(places: Places): void {
-    let retained = this.#fieldBuffer;
-    for (let at = 0; at < this.#numbersEnd; at += OCCURRENCE_NUMBERS) {
-      const value = this.valueAt(at);
-      if (value.length === 0) continue;
-      places.retain(value);
-      retained = value.bytes;
-      this.#setOffsets(at, value.start, value.end);
-    }
-    this.#fieldBuffer = retained;
+  /** Returns the field's first occurrence, or its next one after `previous`; -1 if there is none. */
+  #next({ number, bit }: HeaderField, previous = -OCCURRENCE_NUMBERS): number {
+    if ((this.fieldBits & bit) === 0) return -1;
+    const occurrences = this.#occurrences!;
+    let at = previous + OCCURRENCE_NUMBERS;
+    while (at < this.#numbersEnd && occurrences[at] !== number) at += OCCURRENCE_NUMBERS;
+    return at < this.#numbersEnd ? at : -1;
   }
 
-  #setOffsets(occurrence: number, start: number, end: number): void {
-    this.#occurrences![occurrence + 1] = start;
-    this.#occurrences![occurrence + 2] = end;
+  #valueAt(occurrence: number): Span {
+    const occurrences = this.#occurrences!;
+    const start = occurrences[occurrence + 1]!;
+    return this.#value.set(this.#fieldBuffer, start, occurrences[occurrence + 2]!);
   }
 
   #releaseFields(): void {

@@ -166,8 +166,8 @@ export class ResponseQueue implements BudgetUser {
   }
 
   /**
-   * Whether so many responses wait that the connection runs no further requests. `bufferedBytes`: those of
-   * responses that wait for earlier ones.
+   * Whether the responses that wait are too many to run further requests of the connection.
+   * `bufferedBytes`: those of responses that wait for earlier ones.
    */
   isFull(bufferedBytes: number): boolean {
     if (this.isEmpty && bufferedBytes === 0) return false;

@@ -44,12 +44,12 @@ export function pageFieldsOf(head: RequestHead): PageFields | undefined {
   const bits = head.fieldBits & PAGE_BITS;
   if (bits === 0) return undefined;
   // Others also send Sec-Fetch-Mode (Node's fetch), but only browsers navigate.
-  const isNavigation = navigates(head);
+  const isNavigation = head.findLast(SEC_FETCH_MODE, isNavigate) !== undefined;
   if (bits === SEC_FETCH_MODE.bit && !isNavigation) return undefined;
   return {
     origin: originOf(head),
     host: isShort(head.field(HOST)) ? head.fieldText(HOST) : '',
-    isOtherSite: isFromOtherSite(head),
+    isOtherSite: head.findLast(SEC_FETCH_SITE, isOtherSite) !== undefined,
     isNavigation,
     opensDocument: head.has(UPGRADE_INSECURE_REQUESTS),
     requestedFields: requestedFieldsOf(head),
@@ -63,33 +63,18 @@ function originOf(head: RequestHead): string | undefined {
   return isValid ? head.fieldText(ORIGIN) : INVALID;
 }
 
-function isFromOtherSite(head: RequestHead): boolean {
-  let at = head.occurrence(SEC_FETCH_SITE);
-  for (; at >= 0; at = head.occurrence(SEC_FETCH_SITE, at)) {
-    const site = head.valueAt(at);
-    if (site.is(CROSS_SITE) || site.is(SAME_SITE)) return true;
-  }
-  return false;
-}
-
-function navigates(head: RequestHead): boolean {
-  let at = head.occurrence(SEC_FETCH_MODE);
-  for (; at >= 0; at = head.occurrence(SEC_FETCH_MODE, at)) {
-    const { bytes, start, end } = head.valueAt(at);
-    if (equalsIgnoringCase(bytes, start, end, NAVIGATE)) return true;
-  }
-  return false;
-}
-
 /** Returns the last list of requested fields; '' if there is none or it is too long. */
 function requestedFieldsOf(head: RequestHead): string {
-  let text = '';
-  let at = head.occurrence(ACCESS_CONTROL_REQUEST_HEADERS);
-  for (; at >= 0; at = head.occurrence(ACCESS_CONTROL_REQUEST_HEADERS, at)) {
-    const value = head.valueAt(at);
-    text = isShort(value) ? value.toBuffer().toString('latin1') : '';
-  }
-  return text;
+  const list = head.findLast(ACCESS_CONTROL_REQUEST_HEADERS, () => true);
+  return list !== undefined && isShort(list) ? list.toBuffer().toString('latin1') : '';
+}
+
+function isOtherSite(site: Span): boolean {
+  return site.is(CROSS_SITE) || site.is(SAME_SITE);
+}
+
+function isNavigate({ bytes, start, end }: Span): boolean {
+  return equalsIgnoringCase(bytes, start, end, NAVIGATE);
 }
 
 function isShort({ length }: Span): boolean {
