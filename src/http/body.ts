@@ -85,7 +85,10 @@ export class Body implements BudgetUser, BytesRetainer {
     this.bytesMax = this.#usualBytesMax;
   }
 
-  /** Raises the limit by `furtherBytes` and makes the content urgent (in-flight.ts). */
+  /**
+   * Permits `furtherBytes` more than the usual limit, and content beyond in-flight-bytes-max if no other is
+   * under way (in-flight.ts). Called while the request is admitted.
+   */
   permit(furtherBytes: number): void {
     this.bytesMax = this.#usualBytesMax + furtherBytes;
     this.#isUrgent = true;

@@ -183,15 +183,12 @@ export class Request implements BytesRetainer {
     return this.#buffered?.content.length ?? 0;
   }
 
-  /**
-   * Permits content of `furtherBytes` more than body-bytes-max, and beyond in-flight-bytes-max if no other
-   * content is under way. Called while the request is admitted.
-   */
-  permitContent(furtherBytes: number): void {
-    this.body.permit(furtherBytes);
-  }
-
   // Responses.
+
+  /** The queue to write the response to; undefined while earlier ones are missing, or without a client. */
+  get queue(): ResponseQueue | undefined {
+    return this.#connection?.responsesFor(this);
+  }
 
   /** Further header fields of whatever the response will be, each with CR LF. */
   get responseLines(): string {
@@ -215,7 +212,7 @@ export class Request implements BytesRetainer {
   /** Writes the response, or a copy of it once all earlier ones have been written. */
   send(response: Response): void {
     if (this.isAnswered) assert.fail('a request is answered once');
-    const queue = this.#queue();
+    const { queue } = this;
     if (queue === undefined) return this.#buffer(response);
     const { status } = response;
     const isLast = this.#isLast();
@@ -280,7 +277,7 @@ export class Request implements BytesRetainer {
    */
   stream(head: Response, onRoom: () => void): ResponseStream {
     if (this.isAnswered) assert.fail('a request is answered once');
-    const queue = this.#queue();
+    const { queue } = this;
     const { status } = head;
     const isChunked = this.head.version === 11;
     const isLast = !isChunked || this.#isLast();
@@ -393,7 +390,7 @@ export class Request implements BytesRetainer {
   /** Writes `100 Continue`, once, if the client waits for it and all earlier responses are written. */
   invite(): void {
     if (!this.isInviting || this.#is(INVITED) || this.isAnswered) return;
-    const queue = this.#queue();
+    const { queue } = this;
     if (!this.body.isUnderWay || queue === undefined) return;
     this.#state |= INVITED;
     queue.begin(CONTINUE.length, INDEPENDENT, 0);
@@ -470,11 +467,6 @@ export class Request implements BytesRetainer {
 
   // The part that a stream uses.
 
-  /** The queue to write to; undefined once the client has disconnected. */
-  get streamQueue(): ResponseQueue | undefined {
-    return this.#queue();
-  }
-
   /** Called when bytes of a stream have been written and have to be sent. */
   onStreamed(): void {
     this.#connection?.onStreamed();
@@ -488,11 +480,6 @@ export class Request implements BytesRetainer {
   /** Notifies the stream, if the response is one and there is room for more of it. */
   offerRoom(): void {
     this.#stream?.offerRoom();
-  }
-
-  /** Returns the queue to write the response to; undefined while it must be buffered. */
-  #queue(): ResponseQueue | undefined {
-    return this.#connection?.responsesFor(this);
   }
 
   /** Whether the response written next is the connection's last. */

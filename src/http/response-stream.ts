@@ -76,7 +76,7 @@ export class ResponseStream {
   end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    const queue = this.#request.streamQueue;
+    const { queue } = this.#request;
     if (this.#takesContent && this.#isChunked && queue !== undefined) {
       queue.begin(CHUNK_FRAMING_BYTES, INDEPENDENT, 0);
       this.#server.arena.writeText('0\r\n\r\n');
@@ -107,11 +107,11 @@ export class ResponseStream {
   }
 
   #unsentBytes(): number {
-    return this.#request.streamQueue?.unsentBytes ?? 0;
+    return this.#request.queue?.unsentBytes ?? 0;
   }
 
   #write(bytes: Buffer, partition: number, sequence: number): void {
-    const queue = this.#request.streamQueue;
+    const { queue } = this.#request;
     if (queue === undefined) return;
     if (bytes.length > SHORT_BYTES_MAX) return this.#writeLong(queue, bytes, partition, sequence);
     const { arena } = this.#server;

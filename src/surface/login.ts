@@ -14,17 +14,8 @@ import { INDEPENDENT } from '../http/response-delay.ts';
 import { type AccessControl, readBasicField } from '../security/access-control.ts';
 import type { Verdict } from '../security/credentials.ts';
 import type { Grants } from '../security/permissions.ts';
-import { auditedUser, type CountingAudit } from '../telemetry/audit.ts';
-import type { Call } from './action.ts';
-
-/** A request that runs once its user is authenticated. */
-export interface LoginCall extends Call {
-  readonly audit: Pick<CountingAudit, 'write'>;
-  /** Runs the request; `grants`: the user's permissions. */
-  work(grants: Grants | undefined): void;
-  /** Returns method and path, as the audit log may show them. */
-  describeAction(): string;
-}
+import { auditedUser } from '../telemetry/audit.ts';
+import type { RestHandler } from './rest-handler.ts';
 
 /** Length up to which credentials are stored as sent, in bytes. */
 const KEPT_BYTES_MAX = 512;
@@ -73,18 +64,18 @@ export class Login {
    * Runs the request once its user is authenticated, now or later, or refuses it. `isVerified`: the
    * result of isVerified when the request was admitted.
    */
-  authenticate(call: LoginCall, isVerified: boolean): void {
+  authenticate(call: RestHandler, isVerified: boolean): void {
     if (isVerified && this.#epoch === this.#access.epoch) call.work(this.#grants);
     else this.#check(call);
   }
 
   /** Refuses a request that the user is not permitted to make. */
-  refuse(call: LoginCall): void {
+  refuse(call: RestHandler): void {
     writeAudit(call, this.#user, 403);
     call.request.refuse('NOT_PERMITTED', { action: call.describe() });
   }
 
-  #check(call: LoginCall): void {
+  #check(call: RestHandler): void {
     const { head } = call.request;
     const field = head.field(AUTHORIZATION);
     const login = readBasicField(field);
@@ -104,7 +95,7 @@ export class Login {
   }
 
   /** `epoch`: epoch of the rules that the verdict is based on. */
-  #decide(call: LoginCall, verdict: Verdict, user: Buffer, epoch: number): void {
+  #decide(call: RestHandler, verdict: Verdict, user: Buffer, epoch: number): void {
     const { head, session } = call.request;
     // The rules have changed since: right credentials may be wrong now.
     if (epoch !== this.#access.epoch) return this.#check(call);
@@ -155,7 +146,7 @@ function digestOf({ bytes, start, end }: Span): Buffer {
   return createHash('sha256').update(bytes.subarray(start, end)).digest();
 }
 
-function auditVerdict(call: LoginCall, verdict: Verdict, user: Buffer): void {
+function auditVerdict(call: RestHandler, verdict: Verdict, user: Buffer): void {
   if (verdict.isRight) writeAudit(call, auditedUser(user), 200, 'log in');
   else {
     const { throttledKey } = verdict;
@@ -165,7 +156,7 @@ function auditVerdict(call: LoginCall, verdict: Verdict, user: Buffer): void {
 }
 
 function writeAudit(
-  call: LoginCall,
+  call: RestHandler,
   user: string | undefined,
   status: number,
   action = call.describeAction(),

@@ -25,11 +25,11 @@ import type { Request } from '../http/request.ts';
 import type { AccessControl } from '../security/access-control.ts';
 import type { Grants } from '../security/permissions.ts';
 import type { CountingAudit } from '../telemetry/audit.ts';
-import type { Wait } from './action.ts';
+import type { Call, Wait } from './action.ts';
 import { type CrossOriginPolicy, OPENED_VALUE } from './cross-origin-policy.ts';
 import type { Dialect } from './dialect.ts';
 import type { EndpointGroups } from './endpoint-groups.ts';
-import { Login, type LoginCall } from './login.ts';
+import { Login } from './login.ts';
 import { type PageFields, pageFieldsOf } from './page-fields.ts';
 import { hasValidEscapes, readPart } from './percent-decoding.ts';
 import type { Endpoint, Resource } from './resource.ts';
@@ -61,7 +61,7 @@ export function restApplication(router: RouteFinder, parts: SurfaceParts): Appli
   return { open: (request) => new RestHandler(request, router, parts) };
 }
 
-class RestHandler implements RequestHandler, LoginCall, PathParts {
+export class RestHandler implements RequestHandler, Call, PathParts {
   readonly request: Request;
   wait: Wait | undefined;
   isExclusive = true;
@@ -123,7 +123,7 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
     const endpoint = resource.endpoints[method];
     if (endpoint === undefined) return this.#refuseMethod(resource, page);
     this.#endpoint = endpoint;
-    if (endpoint.furtherContentBytes > 0) request.permitContent(endpoint.furtherContentBytes);
+    if (endpoint.furtherContentBytes > 0) request.body.permit(endpoint.furtherContentBytes);
     const login = this.#loginFor(endpoint);
     this.#needsLoginCheck = login !== undefined && this.#mustLogIn(login, endpoint);
     this.isExclusive = this.#mustBeExclusive(endpoint);
@@ -139,6 +139,7 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
     Login.of(this.request, login).authenticate(this, !this.#needsLoginCheck);
   }
 
+  /** Runs the request, whose user is authenticated; `grants`: the user's permissions. */
   work(grants: Grants | undefined): void {
     const endpoint = this.#admitted();
     const { kind, need } = endpoint.permission;
@@ -160,6 +161,7 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
     return this.#describe(pathEnd - target.start);
   }
 
+  /** Returns method and path, as the audit log may show them. */
   describeAction(): string {
     const hidesItem = this.#endpoint?.audited === 'name';
     return hidesItem ? this.#describe(this.nameEnd) : this.describe();
