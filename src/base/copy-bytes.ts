@@ -49,21 +49,28 @@ export class ViewedBytes implements Viewed {
  * memories.
  */
 export function copySpan(target: Viewed, at: number, span: Span): void {
-  const { bytes, words, view, start, end } = span;
+  const { words, view, start, end } = span;
   const length = end - start;
-  if (words !== undefined && length <= WORDS_BYTES_MAX) {
-    let to = at;
-    let word = start >> 2;
-    const wordsEnd = word + (length >> 2);
-    for (; word < wordsEnd; word++, to += 4) target.view.setInt32(to, words[word]!, true);
-    for (let from = word << 2; from < end; ) target.bytes[to++] = bytes[from++]!;
-  } else if (view !== undefined && length <= VIEWED_BYTES_MAX) {
-    copyViewed(target.view, at, view, start, end);
-  } else if (length > LOOP_BYTES_MAX) bytes.copy(target.bytes, at, start, end);
-  else for (let from = start, to = at; from < end; ) target.bytes[to++] = bytes[from++]!;
+  if (words !== undefined && length <= WORDS_BYTES_MAX) copyFromWords(target, at, words, span);
+  else if (view !== undefined && length <= VIEWED_BYTES_MAX)
+    copyFromView(target.view, at, view, start, end);
+  else copyFromBytes(target.bytes, at, span);
 }
 
-function copyViewed(
+function copyFromWords(
+  target: Viewed,
+  at: number,
+  words: Int32Array,
+  { bytes, start, end }: Span,
+): void {
+  let to = at;
+  let word = start >> 2;
+  const wordsEnd = word + ((end - start) >> 2);
+  for (; word < wordsEnd; word++, to += 4) target.view.setInt32(to, words[word]!, true);
+  for (let from = word << 2; from < end; ) target.bytes[to++] = bytes[from++]!;
+}
+
+function copyFromView(
   target: DataView,
   at: number,
   source: DataView,
@@ -82,37 +89,53 @@ function copyViewed(
   else for (; from < end; from++, to++) target.setUint8(to, source.getUint8(from));
 }
 
+function copyFromBytes(target: Buffer, at: number, { bytes, start, end }: Span): void {
+  if (end - start > LOOP_BYTES_MAX) bytes.copy(target, at, start, end);
+  else for (let from = start, to = at; from < end; ) target[to++] = bytes[from++]!;
+}
+
 /**
  * Copies the span into words from words[at] on; the last word is padded with zero bytes. `bytes` is the
  * same memory as `words`. The span must be in another memory, or not overlap.
  */
 export function copyIntoWords(words: Int32Array, bytes: Buffer, at: number, span: Span): void {
-  const { bytes: source, words: sourceWords, view, start, end } = span;
+  const { view, start, end } = span;
+  if (span.words === undefined && view !== undefined && end - start <= VIEWED_BYTES_MAX)
+    copyViewIntoWords(words, at, view, start, end);
+  else copyOtherIntoWords(words, bytes, at, span);
+}
+
+function copyViewIntoWords(
+  words: Int32Array,
+  at: number,
+  source: DataView,
+  start: number,
+  end: number,
+): void {
+  const lastWord = end - 4;
+  let to = at;
+  let from = start;
+  for (; from <= lastWord; from += 4) words[to++] = source.getInt32(from, true);
+  if (from === end) return;
+  let word = source.getUint8(from);
+  if (end - from > 1) word |= source.getUint8(from + 1) << 8;
+  if (end - from > 2) word |= source.getUint8(from + 2) << 16;
+  words[to] = word;
+}
+
+function copyOtherIntoWords(words: Int32Array, bytes: Buffer, at: number, span: Span): void {
+  const { words: source, start, end } = span;
   const length = end - start;
-  const whole = at + (length >> 2);
+  const last = at + (length >> 2);
   const rest = length & 3;
-  if (sourceWords !== undefined && length <= WORDS_BYTES_MAX) {
+  if (source !== undefined && length <= WORDS_BYTES_MAX) {
     let from = start >> 2;
-    for (let to = at; to < whole; to++) words[to] = sourceWords[from++]!;
-    if (rest !== 0) words[whole] = sourceWords[from]! & ((1 << (rest << 3)) - 1);
-  } else if (view !== undefined && length <= VIEWED_BYTES_MAX) {
-    let from = start;
-    for (let to = at; to < whole; to++, from += 4) words[to] = view.getInt32(from, true);
-    if (rest !== 0) words[whole] = lastWord(source, from, rest);
-  } else if (length <= LOOP_BYTES_MAX) {
-    let from = start;
-    for (let to = at; to < whole; to++, from += 4) {
-      words[to] =
-        source[from]! |
-        (source[from + 1]! << 8) |
-        (source[from + 2]! << 16) |
-        (source[from + 3]! << 24);
-    }
-    if (rest !== 0) words[whole] = lastWord(source, from, rest);
-  } else {
-    if (rest !== 0) words[whole] = 0;
-    source.copy(bytes, at << 2, start, end);
+    for (let to = at; to < last; to++) words[to] = source[from++]!;
+    if (rest !== 0) words[last] = source[from]! & ((1 << (rest << 3)) - 1);
+    return;
   }
+  if (rest !== 0) words[last] = 0;
+  copyFromBytes(bytes, at << 2, span);
 }
 
 /** Copies `count` words to words[to] of the target; the ranges must not overlap. */
@@ -125,12 +148,4 @@ export function copyWords(
 ): void {
   if (count << 2 > WORDS_BYTES_MAX) target.set(source.subarray(from, from + count), to);
   else for (let index = 0; index < count; index++) target[to + index] = source[from + index]!;
-}
-
-/** Returns one to three bytes as a word. */
-function lastWord(bytes: Buffer, start: number, count: number): number {
-  let word = bytes[start]!;
-  if (count > 1) word |= bytes[start + 1]! << 8;
-  if (count > 2) word |= bytes[start + 2]! << 16;
-  return word;
 }
