@@ -24,11 +24,7 @@ type Reader = Pick<CarrierUser, 'onBytes'>;
 export function readInto(buffer: Buffer, accepted: Socket, reader: Reader): Socket {
   const { _handle: handle, encrypted } = accepted as Handled;
   if (encrypted || typeof handle?.useUserBuffer !== 'function') {
-    accepted.on('data', (chunk: Buffer) => {
-      if (!accepted.destroyed) reader.onBytes(chunk, chunk.length);
-    });
-    accepted.resume();
-    return accepted;
+    return readStream(accepted, reader);
   }
   (accepted as Handled)._handle = null;
   accepted.destroy();
@@ -44,6 +40,14 @@ export function readInto(buffer: Buffer, accepted: Socket, reader: Reader): Sock
     },
   };
   return new Socket(options).resume();
+}
+
+/** A function of its own: a closure in the one above would keep `accepted` alive with each connection. */
+function readStream(socket: Socket, reader: Reader): Socket {
+  socket.on('data', (chunk: Buffer) => {
+    if (!socket.destroyed) reader.onBytes(chunk, chunk.length);
+  });
+  return socket.resume();
 }
 
 /** The part of Node's sockets that is missing in its types. */
