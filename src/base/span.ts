@@ -40,7 +40,10 @@ export class Span {
   }
 
   setViewed(bytes: Buffer, view: DataView | undefined, start: number, end: number): this {
-    this.set(bytes, start, end);
+    this.bytes = bytes;
+    this.start = start;
+    this.end = end;
+    this.words = undefined;
     this.view = view;
     return this;
   }

@@ -164,12 +164,8 @@ export class OutputArena {
 
   /** Writes the end of a head: the last field's CR LF and the empty line. */
   writeHeadEnd(): void {
-    const { buffer, used } = this;
-    buffer[used] = 0x0d;
-    buffer[used + 1] = 0x0a;
-    buffer[used + 2] = 0x0d;
-    buffer[used + 3] = 0x0a;
-    this.used = used + 4;
+    this.#memory.view.setInt32(this.used, CR_LF_CR_LF, true);
+    this.used += 4;
   }
 
   /** Writes ASCII text. */
@@ -177,17 +173,19 @@ export class OutputArena {
     this.used += this.buffer.write(text, this.used, 'latin1');
   }
 
-  /** Writes a non-negative integer in decimal. */
+  /** Writes an integer from 0 to 2^31-1 in decimal. */
   writeNumber(value: number): void {
-    let digits = 1;
-    for (let limit = 10; value >= limit; limit *= 10) digits++;
-    let rest = value;
-    for (let at = this.used + digits - 1; at >= this.used; at--) {
-      const quotient = Math.floor(rest / 10);
-      this.buffer[at] = 0x30 + rest - quotient * 10;
-      rest = quotient;
+    let end = this.used + 1;
+    for (let limit = 10; value >= limit; limit *= 10) end++;
+    const { buffer } = this;
+    for (let rest = value, at = end - 1; ; at--) {
+      // A division of integers, which is much faster than that of doubles.
+      const tens = (rest / 10) | 0;
+      buffer[at] = 0x30 + rest - 10 * tens;
+      if (tens === 0) break;
+      rest = tens;
     }
-    this.used += digits;
+    this.used = end;
   }
 
   /** Writes the bytes of the span. */
@@ -216,4 +214,6 @@ export class OutputArena {
 
 const NOTHING = Buffer.alloc(0);
 const NO_MEMORY = new ViewedBytes(0);
+/** The line ends at the end of a head, as a word. */
+const CR_LF_CR_LF = 0x0a0d_0a0d;
 const PREPARED_BYTES_ALL = PREPARED_COUNT * PREPARED_BYTES;

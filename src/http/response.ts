@@ -46,9 +46,9 @@ export class Response {
     this.content = NOTHING;
     this.pinned = undefined;
     this.fields = undefined;
+    this.hold = undefined;
     this.partition = partition;
     this.sequence = sequence;
-    this.hold = undefined;
     return this;
   }
 
