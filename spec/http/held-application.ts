@@ -26,6 +26,8 @@ export class HeldApplication implements Application {
   readonly streams: ResponseStream[] = [];
   /** Whether requests get 204 when their client has disconnected or sends no more. */
   finishesNow = true;
+  /** Number of requests at whose end the handler was told to release its bytes. */
+  releaseCount = 0;
   /** Number of times that a stream was notified of room. */
   roomCount = 0;
 
@@ -91,7 +93,9 @@ class HeldHandler implements RequestHandler {
     this.#request.respondEmpty(204, INDEPENDENT, 0);
   }
 
-  release(): void {}
+  release(): void {
+    this.#application.releaseCount++;
+  }
 
   answer(body: string): void {
     const bytes = Buffer.from(body);

@@ -82,6 +82,24 @@ describe('requests under way together', () => {
     assertAtRest();
   });
 
+  it('make the handler release its bytes if the path has escapes, or the head had a long buffer', () => {
+    const long = request(`/now/${'a'.repeat(5000)}`);
+    for (const [pieces, count] of [
+      [[request('/now/a')], 0],
+      [[request('/now/%61')], 1],
+      [[long], 0],
+      [[long.slice(0, 4500), long.slice(4500)], 1],
+      [[request('/late/a', `Authorization: ${'a'.repeat(3000)}\r\n`)], 1],
+    ] as const) {
+      const { application, socket, clock, assertAtRest } = heldServer();
+      for (const piece of pieces) socket.receive(piece);
+      if (application.underWay.size > 0) application.answer('a');
+      clock.settle();
+      assert.equal(application.releaseCount, count, `${pieces.length} pieces`);
+      assertAtRest();
+    }
+  });
+
   it('retain their bytes while other clients send', () => {
     const { application, clock, socket, assertAtRest, another, statuses } = heldServer();
     const content = 'Content-Length: 5\r\n';

@@ -191,7 +191,7 @@ export class ConnectionRequests {
    */
   freeCurrent(hadLongHead: boolean): void {
     if (this.#isParked) return;
-    if (hadLongHead) this.current?.head.releaseHead();
+    if (hadLongHead) this.current?.releaseHead();
     this.current?.free();
     this.current = undefined;
   }

@@ -4,8 +4,8 @@
  *
  * Node does not report the contents of the kernel's receive buffer. So bytes count as early until the
  * buffer has been read empty once: during a look of the carrier, reading did not pause and returned less
- * than LOOK_BYTES_MAX. If the client sends faster than the server reads, at most as
- * many bytes are early as the receive buffer can hold. Tested by drain.spec.ts.
+ * than LOOK_BYTES_MAX. If the client sends faster than the server reads, at most as many bytes are early
+ * as the receive buffer can hold. Tested by drain.spec.ts.
  */
 import { readFileSync } from 'node:fs';
 import { type Carrier, LOOK_BYTES_MAX } from './carrier.ts';

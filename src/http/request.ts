@@ -459,6 +459,12 @@ export class Request implements BytesRetainer {
     this.#state = TAKEN;
   }
 
+  /** Releases the bytes of the head, which the handler may refer to as well. */
+  releaseHead(): void {
+    this.head.releaseHead();
+    this.handler.release();
+  }
+
   /** Frees the places of an object that is discarded. */
   release(): void {
     this.#places.release(this);
@@ -552,8 +558,7 @@ export class Request implements BytesRetainer {
   #clean(): void {
     this.body.end();
     endRetention(this);
-    this.head.releaseHead();
-    this.handler.release();
+    this.releaseHead();
     this.#responseLines = '';
     this.#stream = undefined;
     this.isAnswered = true;

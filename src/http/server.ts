@@ -64,7 +64,7 @@ interface HttpServerOptions {
   readonly carry?: CarrierMaker | undefined;
 }
 
-/** Observes responses. `request`: undefined for invalid bytes. `refusal`: only valid during the call. */
+/** Observes responses. `head`: undefined for invalid bytes. `refusal`: only valid during the call. */
 type Observer = (status: number, head: RequestHead | undefined, refusal: Refusal) => void;
 
 /** The reason for refusing a request; empty if it was not refused. */
