@@ -12,7 +12,6 @@ import type { RequestParser } from './parser.ts';
 import type { ReadFailure } from './read-failures.ts';
 import type { Request } from './request.ts';
 import type { RequestPool } from './request-pool.ts';
-import { RequestRing } from './request-ring.ts';
 
 /** Maximum number of requests of a connection under way. */
 const REQUESTS_UNDER_WAY_MAX = 64;
@@ -21,7 +20,7 @@ const HEAD_BYTES_UNDER_WAY_MAX = 16_384;
 
 export class ConnectionRequests {
   readonly #pool: RequestPool;
-  readonly #underWay = new RequestRing();
+  #underWay: Request[] = [];
   /** Memory for the long heads of the requests under way, in bytes. */
   #headBytes = 0;
   /** Number of requests under way that have not been answered. */
@@ -39,43 +38,43 @@ export class ConnectionRequests {
 
   /** Whether no request is under way. */
   get isIdle(): boolean {
-    return this.#underWay.count === 0;
+    return this.#underWay.length === 0;
   }
 
   /** Number of requests received, the last perhaps in part, whose responses have not been written. */
   get unansweredCount(): number {
     const { current } = this;
     const isRead = current !== undefined && !(current.isBodyPending && current.isAnswered);
-    return this.#underWay.count + (isRead ? 1 : 0);
+    return this.#underWay.length + (isRead ? 1 : 0);
   }
 
   /** Whether the client is watched: the last request under way waits for an item or sends a stream. */
   get isWatched(): boolean {
-    return !this.#isParked && this.#underWay.last?.isWatched === true;
+    return !this.#isParked && this.#underWay.at(-1)?.isWatched === true;
   }
 
   /** Memory for the heads of the requests that hold up the input, in bytes. */
   get heldBytes(): number {
-    if (this.isWatched) return this.#underWay.last?.head.headBytes ?? 0;
+    if (this.isWatched) return this.#underWay.at(-1)?.head.headBytes ?? 0;
     const parkedBytes = this.#isParked ? (this.current?.head.headBytes ?? 0) : 0;
     return this.#headBytes + parkedBytes;
   }
 
   /** Whether no request may be read, or the parked one may not begin, until another is answered. */
   get isBlocked(): boolean {
-    return this.#underWay.count > 0 && this.#isBehindBlocked();
+    return this.#underWay.length > 0 && this.#isBehindBlocked();
   }
 
   /** Whether the response to the request may be written now, as all earlier ones have been. */
   isNext(request: Request): boolean {
-    return this.#underWay.count === 0 || this.#underWay.first === request;
+    return this.#underWay.length === 0 || this.#underWay[0] === request;
   }
 
   /** Whether no later request exists. `isReading`: whether the current one has been received in part. */
   isNewest(request: Request, isReading: boolean): boolean {
     if (request === this.current) return true;
     const hasCurrent = this.current !== undefined && (isReading || this.#isParked);
-    return !hasCurrent && request === this.#underWay.last;
+    return !hasCurrent && request === this.#underWay.at(-1);
   }
 
   /** Acquires an object for the request that the parser's input begins, and makes it the current one. */
@@ -116,11 +115,11 @@ export class ConnectionRequests {
   /** Removes a request whose response has been written. True: that was after its run; others may continue. */
   onAnswered(request: Request): boolean {
     if (request === this.current) return false;
-    if (this.#underWay.first !== request) assert.fail('responses are written in order');
+    if (this.#underWay[0] !== request) assert.fail('responses are written in order');
     this.#underWay.shift();
     this.#openCount--;
     // A request that was the only one under way may have released a part of its head meanwhile.
-    if (this.#underWay.count === 0) this.#headBytes = 0;
+    if (this.#underWay.length === 0) this.#headBytes = 0;
     else this.#headBytes -= request.longHeadBytes;
     request.free();
     return !this.#isSendingBuffered;
@@ -139,7 +138,7 @@ export class ConnectionRequests {
     if (this.#isSendingBuffered) return;
     this.#isSendingBuffered = true;
     for (;;) {
-      const { first } = this.#underWay;
+      const [first] = this.#underWay;
       if (first?.isBuffered !== true) break;
       this.bufferedBytes -= first.bufferedBytes;
       this.#openCount++;
@@ -147,16 +146,16 @@ export class ConnectionRequests {
     }
     this.#isSendingBuffered = false;
     if (HAS_EXPENSIVE_ASSERTIONS) this.invariants();
-    if (this.#underWay.count === 0) this.current?.onFirst();
+    if (this.#underWay.length === 0) this.current?.onFirst();
   }
 
   /** Asserts that the counters match the requests under way. O(requests). */
   invariants(): void {
-    const underWay = this.#underWay.list();
+    const underWay = this.#underWay;
     const buffered = underWay.filter(({ isBuffered }) => isBuffered);
     assert(this.#openCount === underWay.length - buffered.length, 'requests not answered');
     const headBytes = underWay.reduce((sum, { longHeadBytes }) => sum + longHeadBytes, 0);
-    const isExclusive = this.#underWay.last?.handler.isExclusive === true;
+    const isExclusive = this.#underWay.at(-1)?.handler.isExclusive === true;
     assert(isExclusive || this.#headBytes === headBytes, 'bytes of long heads');
     const bytes = buffered.reduce((sum, { bufferedBytes }) => sum + bufferedBytes, 0);
     assert(this.bufferedBytes === bytes, 'bytes of buffered responses');
@@ -165,12 +164,12 @@ export class ConnectionRequests {
 
   /** Notifies the stream of the first request, if it has one and there is room for more of it. */
   offerRoom(): void {
-    this.#underWay.first?.offerRoom();
+    this.#underWay[0]?.offerRoom();
   }
 
   /** Makes requests that wait for a condition respond now, as the client sends nothing more. */
   finishNow(): void {
-    for (const request of this.#underWay.list()) if (!request.isBuffered) request.finishNow();
+    for (const request of [...this.#underWay]) if (!request.isBuffered) request.finishNow();
   }
 
   /** Abandons all requests of a disconnected client; an object is freed once its handler has responded. */
@@ -178,8 +177,8 @@ export class ConnectionRequests {
     this.#openCount = 0;
     this.#headBytes = 0;
     this.bufferedBytes = 0;
-    const underWay = this.#underWay.list();
-    this.#underWay.clear();
+    const underWay = this.#underWay;
+    this.#underWay = [];
     for (const request of underWay) request.abandon();
     this.current?.abandon();
     this.current = undefined;
@@ -198,8 +197,8 @@ export class ConnectionRequests {
 
   #isBehindBlocked(): boolean {
     if (this.#isParked) return !this.#mayBegin(this.current as Request);
-    const last = this.#underWay.last as Request;
-    if (this.#underWay.count >= REQUESTS_UNDER_WAY_MAX || !last.head.keepAlive) return true;
+    const last = this.#underWay.at(-1) as Request;
+    if (this.#underWay.length >= REQUESTS_UNDER_WAY_MAX || !last.head.keepAlive) return true;
     if (this.#headBytes > HEAD_BYTES_UNDER_WAY_MAX) return true;
     return last.handler.isExclusive && !last.isBuffered;
   }
