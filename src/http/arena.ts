@@ -20,9 +20,6 @@ const PREPARED_BYTES = 256;
 /** Maximum length of a content type that becomes part of a prepared text, in bytes. */
 const TYPE_BYTES_MAX = 96;
 
-/** Number of cached views, a power of two: more than the short runs of all connections in one turn. */
-const VIEW_COUNT = 256;
-
 /** Indexes of the prepared texts: complete responses, and heads up to the value of Content-Length. */
 export const EMPTY_200 = 0;
 export const EMPTY_204 = 1;
@@ -37,8 +34,6 @@ export class OutputArena {
   used = 0;
   /** The buffer's memory, with its view. */
   #memory = NO_MEMORY;
-  /** Views of earlier runs, reused for runs of the same position and length; `view` computes the index. */
-  #views: (Buffer | undefined)[] = [];
   /** Number of runs in the buffer that have not been handed to their sockets. */
   #runs = 0;
   /** The time in the Date field, in seconds since 1970 UTC. */
@@ -84,7 +79,6 @@ export class OutputArena {
     if (this.used + bytes <= this.buffer.length) return;
     this.#memory = new ViewedBytes(Math.max(ARENA_BYTES, bytes + PREPARED_BYTES_ALL));
     this.buffer = this.#memory.bytes;
-    this.#views = new Array(VIEW_COUNT);
     this.used = PREPARED_BYTES_ALL;
     this.#runs = 0;
     this.#prepare();
@@ -106,18 +100,6 @@ export class OutputArena {
       this.buffer = NOTHING;
       this.used = 0;
     } else if (--this.#runs === 0) this.used = PREPARED_BYTES_ALL;
-  }
-
-  /** Returns a view of a run, cached because a new one costs as much as writing a short response. */
-  view(buffer: Buffer, start: number, end: number): Buffer {
-    if (buffer !== this.buffer) return buffer.subarray(start, end);
-    const length = end - start;
-    const place = (start + length * 31) & (VIEW_COUNT - 1);
-    const cached = this.#views[place];
-    if (cached?.byteOffset === start && cached.length === length) return cached;
-    const view = buffer.subarray(start, end);
-    this.#views[place] = view;
-    return view;
   }
 
   /** Writes a prepared text. All methods that write require an earlier call of `makeRoom`. */

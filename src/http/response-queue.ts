@@ -240,7 +240,7 @@ export class ResponseQueue implements BudgetUser {
     const buffer = this.#runBuffer;
     this.#runBuffer = NOTHING;
     this.#runResponses = 0;
-    this.#handOver(this.#arena.view(buffer, this.#runStart, this.#runEnd));
+    this.#handOver(buffer.subarray(this.#runStart, this.#runEnd));
     this.#arena.closeRun(buffer, this.#isRunTaken());
     this.#runStart = this.#runEnd = 0;
   }
