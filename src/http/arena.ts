@@ -1,8 +1,8 @@
 /**
  * The output buffer shared by all connections. The responses of a connection in one turn form one
  * contiguous run, which is sent with one write. The kernel usually accepts a run immediately, and its
- * space is reused. A buffer with bytes that are still being sent is left to that write and replaced by a
- * new one.
+ * space is reused, which saves 4 % of a GET and 20 % of a pipelined one (bench: request-path). A buffer
+ * with bytes that are still being sent is left to that write and replaced by a new one.
  *
  * Each buffer begins with the most frequent response texts: copying within one buffer takes a third of
  * the time of copying from another (bench: short-copies). Tested by vectors.spec.ts.

@@ -2,8 +2,8 @@
  * Recognises request heads that repeat an earlier head of the same connection. A client's requests usually
  * differ only in their target: the rest of the head repeats, byte for byte, one that llhttp has parsed.
  * Such a head is not parsed again. The earlier result is also valid for it if its target has only plain
- * characters, which have no special meaning in a head. That takes less than half of the time (bench:
- * request-parser).
+ * characters, which have no special meaning in a head. That saves 0.3 µs a request, 4 % of a GET and 44 %
+ * of a pipelined one (bench: request-path).
  *
  * Only requests that are entirely in the input are recognised; llhttp parses all others. A head is stored
  * only if the previous one had the same length, so a head that is sent once costs nothing.

@@ -1,7 +1,8 @@
 /**
  * Storage for the bytes of requests that outlive their turn. Each request object has a fixed place of
  * PLACE_BYTES in a buffer shared by many, so that a request under way needs no buffer object in the CPU
- * caches. It owns its place permanently. Longer bytes get a separate buffer in addition.
+ * caches. That saves 5 % of a pipelined GET with an engine on servers (`make bench-peers
+ * NAME=store-pipelined-32`). It owns its place permanently. Longer bytes get a separate buffer in addition.
  */
 import { copySpan, ViewedBytes } from '../base/copy-bytes.ts';
 import type { Span } from '../base/span.ts';

