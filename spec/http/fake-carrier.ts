@@ -1,14 +1,18 @@
 /**
  * An in-memory carrier for the specs of the HTTP server, with its client's side. Sent bytes are
- * recorded. Received bytes are passed immediately or, if reading is paused, when it resumes; they
- * are overwritten after the call. The kernel accepts everything unless configured otherwise.
+ * recorded. Received bytes are passed immediately or, if reading is paused, when it resumes. After
+ * the call they are overwritten, and so is their copy in the parser's memory, which the names, keys
+ * and values of requests refer to. The kernel accepts everything unless configured otherwise.
  * Neither time nor a turn of the event loop passes.
  */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../src/base/clock.ts';
 import { type Carrier, type CarrierUser, FAILED, TAKEN, WAITS } from '../../src/http/carrier.ts';
+import { llhttp } from '../../src/http/llhttp.ts';
 
 const READ_BYTES_MAX = 65536;
+/** The value of overwritten bytes. */
+const OVERWRITTEN = 0xdd;
 
 type Defer = (run: () => void) => void;
 
@@ -166,7 +170,9 @@ export class FakeCarrier implements Carrier {
       const chunk = this.#unread.shift();
       if (chunk === undefined) break;
       this.#user.onBytes(chunk, chunk.length);
-      chunk.fill(0xdd);
+      chunk.fill(OVERWRITTEN);
+      const { memory, inputAddress } = llhttp();
+      memory.fill(OVERWRITTEN, inputAddress, inputAddress + chunk.length);
     }
     if (this.#unread.length === 0 && this.#hasClientEnded) this.#endInput();
   }
