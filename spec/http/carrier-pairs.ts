@@ -1,11 +1,15 @@
 /** The two sides of a connection, for each implementation of the carrier. */
-import type { Socket } from 'node:net';
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import type { Carrier } from '../../src/http/carrier.ts';
 import { Deadlines } from '../../src/http/deadlines.ts';
+import { HandleCarrier } from '../../src/http/handle-carrier.ts';
 import { SocketCarrier } from '../../src/http/socket-carrier.ts';
 import { READ_BYTES_MAX } from '../../src/http/socket-reader.ts';
+import { type TcpHandle, TcpHandles, tcpHandles } from '../../src/http/tcp-handles.ts';
 import { Handshakes } from '../../src/http/tls.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { identity } from '../tls/identity.ts';
@@ -36,6 +40,22 @@ CLOCK.endOfTurn = (run) => setImmediate(run);
 /** The read buffer of all socket carriers. */
 export const READ_BUFFER = Buffer.alloc(READ_BYTES_MAX);
 const HOST = { clock: CLOCK, readBuffer: READ_BUFFER };
+
+/** The handle of a connection, without a socket. */
+export async function handlePair(): Promise<Pair> {
+  const handles = await tcpHandles();
+  assert(handles instanceof TcpHandles, 'handles are available');
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const accepted = new Promise<TcpHandle>((resolve) => handles.accept(server, resolve));
+  const { port } = server.address() as AddressInfo;
+  const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  const carrier = new HandleCarrier(await accepted, handles, HOST);
+  if (client.connecting) await once(client, 'connect');
+  server.close();
+  return { carrier, client: socketClient(client, client) };
+}
 
 /** A plain socket, written to its handle. */
 export async function plainPair(): Promise<Pair> {

@@ -20,6 +20,7 @@ import { identity, tlsClient } from '../tls/identity.ts';
 import {
   type Client,
   fakePair,
+  handlePair,
   type Pair,
   plainPair,
   READ_BUFFER,
@@ -201,6 +202,7 @@ afterEach(() => {
 
 /** `takesAtOnce`: whether a write whose bytes the kernel accepts immediately does not wait. */
 const IMPLEMENTATIONS = [
+  { name: 'a handle', create: handlePair, takesAtOnce: true },
   { name: 'a socket', create: plainPair, takesAtOnce: true },
   { name: 'a socket whose handle cannot be used', create: streamPair, takesAtOnce: true },
   { name: 'a TLS socket', create: tlsPair, takesAtOnce: false },

@@ -58,3 +58,8 @@ export class SystemClock implements Clock {
     setImmediate(run);
   }
 }
+
+/** Calls `run` at the end of the next complete turn of the event loop; the present one is partial. */
+export function afterNextTurn(clock: Clock, run: () => void): void {
+  clock.endOfTurn(() => clock.endOfTurn(run));
+}

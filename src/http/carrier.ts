@@ -17,6 +17,8 @@
  * - Ends. The carrier closes itself when both sides have ended, and all bytes of both have passed.
  */
 
+import type { Clock } from '../base/clock.ts';
+
 /** Results of a write. All bytes have been accepted by the system. */
 export const TAKEN = 0;
 /** The user is called when all bytes have been accepted; until then it must write nothing more. */
@@ -57,6 +59,13 @@ export interface Carrier {
   end(): void;
   /** Closes immediately. Bytes not taken are dropped. A repeated call has no effect. */
   destroy(): void;
+}
+
+/** The part of the server that its carriers share. */
+export interface CarrierHost {
+  readonly clock: Clock;
+  /** The buffer that all connections read into. */
+  readonly readBuffer: Buffer;
 }
 
 /** The user of a carrier. Its methods must not throw. */

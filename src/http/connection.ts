@@ -78,7 +78,7 @@ export class Connection implements CarrierUser, Timed, Scheduled {
   constructor(server: HttpServer, carrier: Carrier) {
     this.#server = server;
     this.#carrier = carrier;
-    this.session = new Session(carrier.peerAddress);
+    this.session = new Session(carrier);
     this.#input = new Input(carrier, server.limits, server.servedHosts);
     this.#parser = this.#input.parser;
     this.#responses = new ResponseQueue(carrier, server, this);

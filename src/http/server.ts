@@ -3,18 +3,19 @@
  * delay of responses), and ends them. It is independent of routes and of the engine.
  * Tested by drain.spec.ts.
  */
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Server, Socket } from 'node:net';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { ErrorCode } from '../base/errors.ts';
 import type { RefusalCode } from '../base/refusals.ts';
 import type { Application } from './application.ts';
 import { OutputArena } from './arena.ts';
-import type { Carrier } from './carrier.ts';
+import type { Carrier, CarrierHost } from './carrier.ts';
 import { Connection } from './connection.ts';
 import type { CutOff } from './cut-off.ts';
 import { Deadlines } from './deadlines.ts';
 import { receiveBufferBytesMax } from './early-bytes.ts';
 import { FairScheduler } from './fair-scheduler.ts';
+import { HandleCarrier } from './handle-carrier.ts';
 import { InFlightBudget } from './in-flight.ts';
 import type { HttpLimits } from './limits.ts';
 import { llhttp } from './llhttp.ts';
@@ -24,8 +25,9 @@ import { RequestPool } from './request-pool.ts';
 import { Response } from './response.ts';
 import type { ResponseDelay, ResponseSender } from './response-delay.ts';
 import type { ServedHosts } from './served-hosts.ts';
-import { SocketCarrier, type SocketCarrierHost } from './socket-carrier.ts';
+import { SocketCarrier } from './socket-carrier.ts';
 import { statusLine } from './status.ts';
+import { type TcpHandle, TcpHandles, tcpHandles } from './tcp-handles.ts';
 import { LAST_REQUEST_MS } from './time-limits.ts';
 import { Handshakes, type TlsIdentity } from './tls.ts';
 import { Unacknowledged } from './unacknowledged.ts';
@@ -35,8 +37,13 @@ import { Unacknowledged } from './unacknowledged.ts';
  * accept of a turn and the close is reset, with the request that its client has sent.
  */
 const SHORT_TURN_MS = 0.5;
+/**
+ * Maximum number of connections that the kernel has established and the server has not accepted. The rest
+ * of a larger burst waits for its clients to repeat their packets, a second or more.
+ */
+const BACKLOG_MAX = 4096;
 
-type CarrierMaker = (socket: Socket, host: SocketCarrierHost) => Carrier;
+type CarrierMaker = (socket: Socket, host: CarrierHost) => Carrier;
 
 interface HttpServerOptions {
   readonly application: Application;
@@ -60,8 +67,13 @@ interface HttpServerOptions {
   readonly fieldLines?: string;
   /** Whether a connection beyond the limit closes the longest idle one, instead of being refused. */
   readonly closesIdle?: boolean;
-  /** Makes the carrier of an accepted socket, or of a TLS socket; by default a SocketCarrier. */
+  /**
+   * Makes the carrier of an accepted socket, or of a TLS socket. Without it, plain connections have carriers
+   * on their handles where these are available, and all others a SocketCarrier.
+   */
   readonly carry?: CarrierMaker | undefined;
+  /** Called when plain connections have sockets, because handles are not available for this reason. */
+  readonly onNoHandles?: ((reason: string) => void) | undefined;
 }
 
 /** Observes responses. `head`: undefined for invalid bytes. `refusal`: only valid during the call. */
@@ -73,7 +85,7 @@ interface Refusal {
   readonly reason: string;
 }
 
-export class HttpServer implements ResponseSender, SocketCarrierHost {
+export class HttpServer implements ResponseSender, CarrierHost {
   readonly application: Application;
   readonly limits: HttpLimits;
   /** Maximum number of open connections, including those whose TLS handshake is under way. */
@@ -117,13 +129,18 @@ export class HttpServer implements ResponseSender, SocketCarrierHost {
   /** Time at which it began to drain, in ms of the clock; Infinity until then. */
   drainedMs = Number.POSITIVE_INFINITY;
   readonly #carry: CarrierMaker;
+  readonly #usesHandles: boolean;
+  readonly #onNoHandles: ((reason: string) => void) | undefined;
   readonly #server: Server;
   readonly #refused: RefusedConnections;
   readonly #closesIdle: boolean;
   readonly #handshakes: Handshakes | undefined;
   readonly #connections = new Set<Connection>();
-  /** Sockets accepted while the server is stopping; they are opened when it has stopped accepting. */
-  #latecomers: Socket[] | undefined;
+  /**
+   * Connections accepted while the server is stopping; they are opened when it has stopped accepting.
+   * Sockets begin with a TLS handshake.
+   */
+  #latecomers: (Carrier | Socket)[] | undefined;
   /** Connections with delayed responses, each once. */
   #delayed: Connection[] = [];
   /** Connections that continue at the end of the turn, each once. */
@@ -145,6 +162,8 @@ export class HttpServer implements ResponseSender, SocketCarrierHost {
     this.arena = new OutputArena(options.fieldLines, this.limits.headerBytesMax, options.onBadType);
     this.#closesIdle = options.closesIdle ?? false;
     this.#carry = options.carry ?? socketCarrier;
+    this.#usesHandles = options.carry === undefined && options.tls === undefined;
+    this.#onNoHandles = options.onNoHandles;
     this.inFlight = new InFlightBudget(this.limits.inFlightBytesMax);
     this.scheduler = new FairScheduler(this.clock);
     this.requests = new RequestPool(this);
@@ -154,12 +173,12 @@ export class HttpServer implements ResponseSender, SocketCarrierHost {
       this.#handshakes = new Handshakes(
         options.tls,
         this.deadlines,
-        (socket) => this.#open(socket),
+        (socket) => this.#open(this.#carry(socket, this)),
         () => this.#notifyIfAllClosed(),
       );
     }
     const socketOptions = { allowHalfOpen: true, noDelay: true, pauseOnConnect: true };
-    this.#server = createServer(socketOptions, (socket) => this.#onConnection(socket));
+    this.#server = createServer(socketOptions, (socket) => this.#onSocket(socket));
   }
 
   /**
@@ -181,12 +200,16 @@ export class HttpServer implements ResponseSender, SocketCarrierHost {
   }
 
   /** Begins to accept connections. Port 0 selects a free port. Rejects with the system's error. */
-  listen(host: string, port: number): Promise<AddressInfo> {
+  async listen(host: string, port: number): Promise<AddressInfo> {
     const server = this.#server;
-    return new Promise((resolve, reject) => {
+    const handles = this.#usesHandles ? await tcpHandles() : undefined;
+    if (typeof handles === 'string') this.#onNoHandles?.(handles);
+    return await new Promise((resolve, reject) => {
       const onListening = (): void => {
         server.off('error', onError);
         server.on('error', this.onFailure);
+        if (handles instanceof TcpHandles)
+          handles.accept(server, (handle) => this.#onHandle(handle, handles));
         resolve(server.address() as AddressInfo);
       };
       const onError = (error: Error): void => {
@@ -195,7 +218,7 @@ export class HttpServer implements ResponseSender, SocketCarrierHost {
       };
       server.once('error', onError);
       server.once('listening', onListening);
-      server.listen({ host, port, backlog: 511 });
+      server.listen({ host, port, backlog: BACKLOG_MAX });
     });
   }
 
@@ -257,7 +280,7 @@ export class HttpServer implements ResponseSender, SocketCarrierHost {
   abort(): CutOff {
     this.isDraining = true;
     const latecomers = this.#stopAccepting();
-    for (const socket of latecomers) socket.destroy();
+    for (const latecomer of latecomers) latecomer.destroy();
     this.#handshakes?.destroy();
     let connections = latecomers.length;
     let requests = 0;
@@ -320,7 +343,10 @@ export class HttpServer implements ResponseSender, SocketCarrierHost {
     this.isDraining = true;
     this.drainedMs = this.nowMs;
     this.#handshakesEnd = this.clock.after(LAST_REQUEST_MS, () => this.#handshakes?.destroy());
-    for (const socket of latecomers) this.#admit(socket);
+    for (const latecomer of latecomers) {
+      if (latecomer instanceof Socket) this.#secure(latecomer);
+      else this.#admit(latecomer);
+    }
     const sending = this.#sendingAddresses();
     for (const connection of this.#connections) {
       connection.drain(sending.has(connection.session.peerAddress));
@@ -337,8 +363,8 @@ export class HttpServer implements ResponseSender, SocketCarrierHost {
     return addresses;
   }
 
-  /** Stops accepting. Returns the accepted sockets that have not been opened. */
-  #stopAccepting(): readonly Socket[] {
+  /** Stops accepting. Returns the accepted connections that have not been opened. */
+  #stopAccepting(): readonly (Carrier | Socket)[] {
     if (this.#server.listening) this.#server.close();
     const latecomers = this.#latecomers ?? [];
     this.#latecomers = undefined;
@@ -351,24 +377,47 @@ export class HttpServer implements ResponseSender, SocketCarrierHost {
     this.#onAllClosed?.();
   }
 
-  #onConnection(socket: Socket): void {
-    if (this.#latecomers === undefined) this.#admit(socket);
+  #onHandle(handle: TcpHandle, handles: TcpHandles): void {
+    const carrier = new HandleCarrier(handle, handles, this);
+    try {
+      this.#onCarrier(carrier);
+    } catch (error) {
+      carrier.destroy();
+      this.onFailure(error);
+    }
+  }
+
+  #onSocket(socket: Socket): void {
+    if (this.#handshakes === undefined) this.#onCarrier(this.#carry(socket, this));
+    else if (this.#latecomers === undefined) this.#secure(socket);
     else this.#latecomers.push(socket);
   }
 
-  #admit(socket: Socket): void {
+  #onCarrier(carrier: Carrier): void {
+    if (this.#latecomers === undefined) this.#admit(carrier);
+    else this.#latecomers.push(carrier);
+  }
+
+  /** Begins the TLS handshake of a connection, if the limit permits it. */
+  #secure(socket: Socket): void {
+    if (!this.#hasRoom()) return void socket.destroy();
+    this.tick();
+    const deadlineMs = this.nowMs + this.limits.headerTimeoutSeconds * 1000;
+    this.#handshakes?.begin(socket, deadlineMs);
+  }
+
+  #admit(carrier: Carrier): void {
+    if (this.#hasRoom()) return this.#open(carrier);
+    this.tick();
+    this.#refused.add(carrier, this.connectionsMax, this.arena.dateLine);
+  }
+
+  /** Whether the limit permits another connection. */
+  #hasRoom(): boolean {
     const { connectionsMax } = this;
-    const handshakes = this.#handshakes;
-    const hasRoom = this.connectionCount < connectionsMax || this.#makesRoom();
-    if (!hasRoom) this.#onRefused?.(connectionsMax);
-    if (handshakes === undefined) {
-      if (hasRoom) return this.#open(socket);
-      this.tick();
-      this.#refused.add(this.#carry(socket, this), connectionsMax, this.arena.dateLine);
-    } else if (hasRoom) {
-      this.tick();
-      handshakes.begin(socket, this.nowMs + this.limits.headerTimeoutSeconds * 1000);
-    } else socket.destroy();
+    if (this.connectionCount < connectionsMax || this.#makesRoom()) return true;
+    this.#onRefused?.(connectionsMax);
+    return false;
   }
 
   /** Closes the longest idle connection, if the server is configured to. Returns whether it did. */
@@ -382,11 +431,11 @@ export class HttpServer implements ResponseSender, SocketCarrierHost {
     return idlest !== undefined;
   }
 
-  #open(socket: Socket): void {
-    this.#connections.add(new Connection(this, this.#carry(socket, this)));
+  #open(carrier: Carrier): void {
+    this.#connections.add(new Connection(this, carrier));
   }
 }
 
-function socketCarrier(socket: Socket, host: SocketCarrierHost): Carrier {
+function socketCarrier(socket: Socket, host: CarrierHost): Carrier {
   return new SocketCarrier(socket, host);
 }

@@ -12,19 +12,19 @@
  */
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
-import type { Clock } from '../base/clock.ts';
-import { type Carrier, type CarrierUser, FAILED, TAKEN, WAITS } from './carrier.ts';
+import { afterNextTurn } from '../base/clock.ts';
+import {
+  type Carrier,
+  type CarrierHost,
+  type CarrierUser,
+  FAILED,
+  TAKEN,
+  WAITS,
+} from './carrier.ts';
 import { readInto } from './socket-reader.ts';
 
-/** The part of the server that its socket carriers share. */
-export interface SocketCarrierHost {
-  readonly clock: Clock;
-  /** The buffer that all connections read into. */
-  readonly readBuffer: Buffer;
-}
-
 export class SocketCarrier implements Carrier {
-  readonly #host: SocketCarrierHost;
+  readonly #host: CarrierHost;
   #socket: Socket;
   /** The handle to write to; undefined if the socket is written to as a stream. */
   readonly #handle: StreamHandle | undefined;
@@ -39,7 +39,7 @@ export class SocketCarrier implements Carrier {
   readonly isCopying: boolean;
 
   /** `accepted`: a socket that its server has accepted with `pauseOnConnect`, or a TLS socket. */
-  constructor(accepted: Socket, host: SocketCarrierHost) {
+  constructor(accepted: Socket, host: CarrierHost) {
     this.#host = host;
     this.#socket = accepted;
     const { _handle: handle, encrypted } = accepted as Handled;
@@ -98,12 +98,8 @@ export class SocketCarrier implements Carrier {
   }
 
   look(onLooked: () => void): void {
-    const { clock } = this.#host;
-    // The first end of a turn belongs to the present, partial one.
-    clock.endOfTurn(() => {
-      clock.endOfTurn(() => {
-        if (!this.#socket.destroyed) onLooked();
-      });
+    afterNextTurn(this.#host.clock, () => {
+      if (!this.#socket.destroyed) onLooked();
     });
   }
 
