@@ -70,6 +70,8 @@ export class Connection implements CarrierUser, Timed, Scheduled {
   #sendsMore = false;
   /** Whether a piece of work is running; its responses are sent at its end. */
   #isRunning = false;
+  /** The place among the server's open connections, which the server changes. */
+  place: number;
   /** Set by the server: whether it will call `release` when more responses may be sent. */
   isDelayed = false;
   /** Set by the server: whether it will call `release` at the end of the turn. */
@@ -85,6 +87,7 @@ export class Connection implements CarrierUser, Timed, Scheduled {
     this.#requests = new ConnectionRequests(server.requests);
     server.tick();
     this.#limits = new time.TimeLimits(server, this);
+    this.place = server.onConnectionOpened(this);
     carrier.open(this);
     if (server.isDraining) this.onStop();
   }
