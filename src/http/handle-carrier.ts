@@ -56,11 +56,11 @@ export class HandleCarrier implements Carrier {
   }
 
   get peerAddress(): string {
-    return this.#peer.address ?? '';
+    return this.#peer().address ?? '';
   }
 
   get remotePort(): number | undefined {
-    return this.#peer.port;
+    return this.#peer().port;
   }
 
   get localPort(): number | undefined {
@@ -162,7 +162,7 @@ export class HandleCarrier implements Carrier {
     this.#user = undefined;
   }
 
-  get #peer(): SocketName {
+  #peer(): SocketName {
     const name: SocketName = {};
     this.#handle.getpeername(name);
     return name;
