@@ -212,8 +212,7 @@ export class HttpServer implements ResponseSender, CarrierHost {
       const onListening = (): void => {
         server.off('error', onError);
         server.on('error', this.onFailure);
-        if (handles instanceof TcpHandles)
-          handles.accept(server, (handle) => this.#onHandle(handle, handles));
+        if (handles instanceof TcpHandles) this.#accept(handles);
         resolve(server.address() as AddressInfo);
       };
       const onError = (error: Error): void => {
@@ -388,6 +387,14 @@ export class HttpServer implements ResponseSender, CarrierHost {
     if (this.#latecomers !== undefined || this.connectionCount > 0) return;
     this.#handshakesEnd?.cancel();
     this.#onAllClosed?.();
+  }
+
+  #accept(handles: TcpHandles): void {
+    try {
+      handles.accept(this.#server, (handle) => this.#onHandle(handle, handles));
+    } catch (error) {
+      this.#onNoHandles?.((error as Error).message);
+    }
   }
 
   #onHandle(handle: TcpHandle, handles: TcpHandles): void {

@@ -8,8 +8,7 @@
  * model), or would print a deprecation (`--pending-deprecation`). Tested by tcp-handles.spec.ts.
  */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import type { Server } from 'node:net';
 import { getSystemErrorMap } from 'node:util';
 
 /** Time limit for the check, in ms. */
@@ -58,7 +57,6 @@ export interface SocketName {
   port?: number;
 }
 
-/** The part of a listening handle that is used. */
 interface ListeningHandle {
   /** Called for each accepted connection, or with a negative error number. */
   onconnection: (this: ListeningHandle, status: number, handle: TcpHandle | undefined) => void;
@@ -72,11 +70,12 @@ export class TcpHandles {
   /** A write request that no handle uses. */
   #spare: WriteRequest;
 
-  /** Checks Node's internal module, which `load` returns. */
-  static async check(load: () => Partial<StreamBinding>): Promise<Availability> {
+  /** Checks Node's internal modules, which `load` returns by their names. */
+  static async check(load: () => (module: string) => object): Promise<Availability> {
     try {
-      const handles = new TcpHandles(load());
-      await checkConnection(handles);
+      const binding = load();
+      const handles = new TcpHandles(binding('stream_wrap'));
+      await new Check(handles, binding('tcp_wrap')).run();
       return handles;
     } catch (error) {
       return (error as Error).message;
@@ -84,7 +83,7 @@ export class TcpHandles {
   }
 
   /** Throws an Error that names the part of the module that is missing. */
-  constructor(binding: Partial<StreamBinding>) {
+  private constructor(binding: Partial<StreamBinding>) {
     const { WriteWrap, ShutdownWrap, streamBaseState, kReadBytesOrError } = binding;
     this.#WriteWrap = required('WriteWrap', WriteWrap, 'function');
     this.#ShutdownWrap = required('ShutdownWrap', ShutdownWrap, 'function');
@@ -128,10 +127,11 @@ export class TcpHandles {
 
   /**
    * Makes a listening server pass on its connections as handles. Called in the turn in which it begins to
-   * listen, before it can accept one. It goes on reporting errors itself.
+   * listen, before it can accept one. It goes on reporting errors itself. Throws an Error if it cannot.
    */
   accept(server: Server, onHandle: (handle: TcpHandle) => void): void {
-    const listening = listeningHandle(server);
+    const { _handle: listening } = server as unknown as { readonly _handle: ListeningHandle };
+    required('onconnection', listening?.onconnection, 'function');
     const { onconnection } = listening;
     listening.onconnection = function (status, handle) {
       if (status < 0 || handle === undefined) onconnection.call(this, status, handle);
@@ -163,83 +163,135 @@ interface StreamBinding {
   readonly kReadBytesOrError: number;
 }
 
-/** Returns Node's internal module. Throws an Error if Node refuses it, or would print a deprecation. */
-function bindingOf(): Partial<StreamBinding> {
-  const internal = process as unknown as { readonly binding?: (name: string) => unknown };
+/** The part of Node's internal module `tcp_wrap` that the check uses. */
+interface TcpBinding {
+  readonly TCP: new (kind: number) => TcpHandle & ListeningHandle & Connecting;
+  readonly TCPConnectWrap: new () => HandleRequest;
+  readonly constants: { readonly SOCKET: number; readonly SERVER: number };
+}
+
+interface Connecting {
+  bind(address: string, port: number): number;
+  listen(backlog: number): number;
+  connect(request: HandleRequest, address: string, port: number): number;
+}
+
+/** Returns Node's internal modules. Throws an Error if using them would print a deprecation. */
+function bindingOf(): (module: string) => object {
+  const internal = process as unknown as { readonly binding?: (module: string) => object };
   const binding = required('process.binding', internal.binding, 'function');
   // Node replaces the function by one that prints the deprecation.
   if (Object.getPrototypeOf(binding) !== Function.prototype)
     throw new Error('process.binding would print a deprecation');
-  return binding('stream_wrap') as Partial<StreamBinding>;
+  return binding;
 }
 
 /** Uses every part of a handle over one connection of this process to itself. */
-async function checkConnection(handles: TcpHandles): Promise<void> {
-  const server = createServer();
-  let client: Socket | undefined;
-  let accepted: TcpHandle | undefined;
-  const signal = AbortSignal.timeout(CHECK_MS);
-  try {
-    server.listen({ host: '127.0.0.1', port: 0, backlog: 1 });
-    await once(server, 'listening', { signal });
-    const { port } = server.address() as AddressInfo;
-    const arrival = new Promise<TcpHandle>((resolve) => handles.accept(server, resolve));
-    client = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
-    client.on('error', () => {});
-    accepted = await within(signal, arrival);
-    await within(signal, useHandle(handles, accepted, client, port));
-    accepted = undefined;
-  } finally {
-    accepted?.close(() => {});
-    client?.destroy();
-    server.close();
+class Check {
+  readonly #handles: TcpHandles;
+  readonly #binding: TcpBinding;
+  readonly #buffer = Buffer.alloc(64);
+  readonly #open: Pick<TcpHandle, 'close'>[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(handles: TcpHandles, binding: Partial<TcpBinding>) {
+    required('TCP', binding.TCP, 'function');
+    required('TCPConnectWrap', binding.TCPConnectWrap, 'function');
+    this.#handles = handles;
+    this.#binding = binding as TcpBinding;
+  }
+
+  /** Rejects with an Error that names the part that is missing or works in another way. */
+  async run(): Promise<void> {
+    const late = new Promise<never>((_, reject) => {
+      this.#timer = setTimeout(() => reject(new Error(`no event within ${CHECK_MS} ms`)), CHECK_MS);
+    });
+    try {
+      await Promise.race([this.#exchange(), late]);
+    } finally {
+      clearTimeout(this.#timer);
+      for (const handle of this.#open) handle.close(() => {});
+    }
+  }
+
+  async #exchange(): Promise<void> {
+    const [client, handle] = await this.#connect();
+    const question = this.#read(handle);
+    expect('writeBuffer', this.#handles.write(client, Buffer.from('question')) === 0);
+    expect('onread', (await question) === 'question');
+    expect('readStop', handle.readStop() === 0 && handle.readStart() === 0);
+    const answer = this.#read(client);
+    expect('writeBuffer', this.#handles.write(handle, Buffer.from('answer')) === 0);
+    expect('writeQueueSize', handle.writeQueueSize === 0);
+    expect('onread', (await answer) === 'answer');
+    const clientEnd = this.#read(handle);
+    await this.#shutDown(client);
+    expect('onread', (await clientEnd) === UV_EOF);
+    const end = this.#read(client);
+    await this.#shutDown(handle);
+    expect('onread', (await end) === UV_EOF);
+    await new Promise<void>((resolve) => handle.close(resolve));
+    expect('close', handle.readStart() < 0);
+  }
+
+  /** Returns both sides of a connection. */
+  async #connect(): Promise<[client: TcpHandle, accepted: TcpHandle]> {
+    const { TCP, TCPConnectWrap, constants } = this.#binding;
+    const listening = new TCP(constants.SERVER);
+    this.#open.push(listening);
+    expect('listen', listening.bind('127.0.0.1', 0) === 0 && listening.listen(1) === 0);
+    const name: SocketName = {};
+    expect('getsockname', listening.getsockname(name) === 0);
+    const { port = 0 } = name;
+    const arrival = new Promise<TcpHandle | undefined>((resolve) => {
+      listening.onconnection = (_, accepted) => resolve(accepted);
+    });
+    const client = new TCP(constants.SOCKET);
+    this.#open.push(client);
+    await completed(new TCPConnectWrap(), (request) => client.connect(request, '127.0.0.1', port));
+    const handle = required('the handle of a connection', await arrival, 'object');
+    this.#open.push(handle);
+    for (const method of METHODS) required(method, handle[method], 'function');
+    expect('getsockname', handle.getsockname(name) === 0 && name.port === port);
+    expect('getpeername', handle.getpeername(name) === 0 && name.address === '127.0.0.1');
+    expect('setNoDelay', handle.setNoDelay(true) === 0);
+    for (const side of [client, handle]) {
+      side.useUserBuffer(this.#buffer);
+      expect('readStart', side.readStart() === 0);
+    }
+    return [client, handle];
+  }
+
+  /** Resolves with the bytes of the next read, or with its negative error number. */
+  #read(handle: TcpHandle): Promise<string | number> {
+    const handles = this.#handles;
+    const buffer = this.#buffer;
+    return new Promise((resolve) => {
+      handle.onread = function () {
+        const result = this === handle ? handles.readResult : 0;
+        resolve(result > 0 ? buffer.toString('latin1', 0, result) : result);
+      };
+    });
+  }
+
+  async #shutDown(handle: TcpHandle): Promise<void> {
+    const status = await new Promise<number>((resolve) => {
+      expect('shutdown', this.#handles.shutdown(handle, undefined, resolve) === 0);
+    });
+    expect('shutdown', status === 0);
   }
 }
 
-async function useHandle(
-  handles: TcpHandles,
-  handle: TcpHandle,
-  client: Socket,
-  port: number,
+/** Resolves when the request that `begin` makes is completed. */
+async function completed(
+  request: HandleRequest,
+  begin: (request: HandleRequest) => number,
 ): Promise<void> {
-  requireMethods(handle);
-  const name: SocketName = {};
-  expect('getpeername', handle.getpeername(name) === 0 && name.address === '127.0.0.1');
-  expect('getsockname', handle.getsockname(name) === 0 && name.port === port);
-  expect('setNoDelay', handle.setNoDelay(true) === 0);
-  const buffer = Buffer.alloc(64);
-  let onRead: (result: number) => void = () => {};
-  const nextRead = (): Promise<number> => new Promise((resolve) => (onRead = resolve));
-  handle.useUserBuffer(buffer);
-  handle.onread = function () {
-    expect('onread', this === handle);
-    onRead(handles.readResult);
-  };
-  expect('readStart', handle.readStart() === 0);
-  const read = nextRead();
-  client.write('question');
-  expect('read', (await read) === 8 && buffer.toString('latin1', 0, 8) === 'question');
-  expect('readStop', handle.readStop() === 0 && handle.readStart() === 0);
-  const received = once(client, 'data');
-  const isWritten = handles.write(handle, Buffer.from('answer')) === 0;
-  expect('writeBuffer', isWritten && handle.writeQueueSize === 0);
-  expect('writeBuffer', String((await received)[0]) === 'answer');
-  const ended = once(client, 'end');
   const status = await new Promise<number>((resolve) => {
-    expect('shutdown', handles.shutdown(handle, undefined, resolve) === 0);
+    request.oncomplete = resolve;
+    expect('connect', begin(request) === 0);
   });
-  expect('shutdown', status === 0);
-  await ended;
-  const end = nextRead();
-  client.end();
-  expect('onread', (await end) === UV_EOF);
-  await new Promise<void>((resolve) => handle.close(resolve));
-  expect('readStart', handle.readStart() < 0);
-}
-
-function requireMethods(handle: TcpHandle): void {
-  for (const name of METHODS) required(name, handle[name], 'function');
-  required('writeQueueSize', handle.writeQueueSize, 'number');
+  expect('connect', status === 0);
 }
 
 const METHODS = [
@@ -254,12 +306,6 @@ const METHODS = [
   'close',
 ] as const;
 
-function listeningHandle(server: Server): ListeningHandle {
-  const { _handle: handle } = server as unknown as { readonly _handle?: ListeningHandle | null };
-  required('onconnection', handle?.onconnection, 'function');
-  return handle!;
-}
-
 /** Returns the value. Throws an Error if it is missing or of another type. */
 function required<Value>(name: string, value: Value | undefined | null, type: string): Value {
   if (typeof value === type && value !== undefined && value !== null) return value;
@@ -268,14 +314,6 @@ function required<Value>(name: string, value: Value | undefined | null, type: st
 
 function expect(name: string, isAsExpected: boolean): void {
   if (!isAsExpected) throw new Error(`${name} works in another way`);
-}
-
-/** Rejects when the signal is aborted first. */
-async function within<Value>(signal: AbortSignal, promise: Promise<Value>): Promise<Value> {
-  const late = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(new Error(`no result within ${CHECK_MS} ms`)));
-  });
-  return await Promise.race([promise, late]);
 }
 
 /** Returns the number of a system error by its name. */
