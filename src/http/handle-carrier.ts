@@ -169,7 +169,7 @@ export class HandleCarrier implements Carrier {
   }
 
   #countWrite(): void {
-    // The error of a client that has gone is that of the write, too.
+    // If this fails, the write after it fails as well.
     if (this.#writes === ONE) this.#handle.setNoDelay(true);
     this.#writes++;
   }

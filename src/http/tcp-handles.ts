@@ -242,7 +242,7 @@ class Check {
     expect('listen', listening.bind('127.0.0.1', 0) === 0 && listening.listen(1) === 0);
     const name: SocketName = {};
     expect('getsockname', listening.getsockname(name) === 0);
-    const { port = 0 } = name;
+    const port = required('port', name.port, 'number');
     const arrival = new Promise<TcpHandle | undefined>((resolve) => {
       listening.onconnection = (_, accepted) => resolve(accepted);
     });
