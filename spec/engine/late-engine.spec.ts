@@ -4,8 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Pin } from '../../src/base/pin.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
-import { type Pin, VALUE_COPY_BYTES_MAX } from '../../src/engine/engine.ts';
+import { VALUE_COPY_BYTES_MAX } from '../../src/engine/engine.ts';
 import { World } from '../world/world.ts';
 import { engineSuite } from './engine.case.ts';
 import { holdSuite } from './holds.case.ts';

@@ -4,15 +4,15 @@
  * still reads one finds the overwritten bytes.
  */
 import assert from 'node:assert/strict';
+import { NO_PARTITION } from '../../src/base/partition-number.ts';
+import type { Pin } from '../../src/base/pin.ts';
 import { Span } from '../../src/base/span.ts';
 import {
   ABSENT,
   FOUND,
   NO_HOLD,
-  NO_PARTITION,
   type OperationResult,
   type Outcome,
-  type Pin,
   type Reason,
   type Receiver,
   VALUE_COPY_BYTES_MAX,

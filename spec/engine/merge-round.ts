@@ -8,8 +8,9 @@
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
+import { EVERY_PARTITION } from '../../src/base/partition-number.ts';
 import type { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
-import { APPLIED, EVERY_PARTITION, KNOWN, OUTDATED } from '../../src/engine/engine.ts';
+import { APPLIED, KNOWN, OUTDATED } from '../../src/engine/engine.ts';
 import {
   CLEAR,
   DATA_SET_ID_BYTES,

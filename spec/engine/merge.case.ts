@@ -1,13 +1,8 @@
 /** The contract of StoredEngine.merge as tests: each policy, with and without an entry. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  APPLIED,
-  EVERY_PARTITION,
-  KNOWN,
-  OUTDATED,
-  type Outcome,
-} from '../../src/engine/engine.ts';
+import { EVERY_PARTITION } from '../../src/base/partition-number.ts';
+import { APPLIED, KNOWN, OUTDATED, type Outcome } from '../../src/engine/engine.ts';
 import {
   LATEST_UPDATE,
   type MergePolicy,

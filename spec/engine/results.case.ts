@@ -4,13 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
+import { NO_PARTITION } from '../../src/base/partition-number.ts';
+import type { Pin } from '../../src/base/pin.ts';
 import {
   ABSENT,
   APPLIED,
   CLOSED,
   FOREVER,
-  NO_PARTITION,
-  type Pin,
   UNREACHABLE,
   VALUE_COPY_BYTES_MAX,
 } from '../../src/engine/engine.ts';

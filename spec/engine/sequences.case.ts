@@ -1,7 +1,7 @@
 /** The contract's guarantees about partitions and their sequences, for engines that report them. */
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { EVERY_PARTITION, NO_PARTITION } from '../../src/engine/engine.ts';
+import { EVERY_PARTITION, NO_PARTITION } from '../../src/base/partition-number.ts';
 import { type SequencedSubject, subjectTests } from './subject.ts';
 
 /** Defines the tests, each of which opens a separate engine. */

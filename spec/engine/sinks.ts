@@ -1,7 +1,7 @@
 /** Sinks for tests: one that records, one that refuses, one that delays results. */
 import assert from 'node:assert/strict';
+import { EVERY_PARTITION } from '../../src/base/partition-number.ts';
 import type { Span } from '../../src/base/span.ts';
-import { EVERY_PARTITION } from '../../src/engine/engine.ts';
 import { FROM_REPLAY, Mutation } from '../../src/engine/mutation.ts';
 import { ADMITTED, type MutationSink, type Veto } from '../../src/engine/mutation-sink.ts';
 

@@ -4,17 +4,16 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { EVERY_PARTITION, NO_PARTITION } from '../../src/base/partition-number.ts';
 import {
   ABSENT,
   APPLIED,
   CONDITION_FAILED,
   COUNTED,
-  EVERY_PARTITION,
   FOREVER,
   FOUND,
   LOST,
   NO_HOLD,
-  NO_PARTITION,
   REFUSED,
   UNKNOWN,
   UNREACHABLE,

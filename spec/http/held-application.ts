@@ -5,11 +5,12 @@
  * or a text that the spec passes.
  */
 import assert from 'node:assert/strict';
+import { NO_PARTITION } from '../../src/base/partition-number.ts';
 import { Span } from '../../src/base/span.ts';
 import type { Application, RequestHandler } from '../../src/http/application.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
 import type { Request } from '../../src/http/request.ts';
-import { INDEPENDENT, type ResponseDelay } from '../../src/http/response-delay.ts';
+import type { ResponseDelay } from '../../src/http/response-delay.ts';
 import type { ResponseStream } from '../../src/http/response-stream.ts';
 import { FakeCarrier } from './fake-carrier.ts';
 import { client } from './test-client.ts';
@@ -90,7 +91,7 @@ class HeldHandler implements RequestHandler {
     }
     const { finishesNow, underWay } = this.#application;
     if (!finishesNow || !underWay.delete(this.#name)) return;
-    this.#request.respondEmpty(204, INDEPENDENT, 0);
+    this.#request.respondEmpty(204, NO_PARTITION, 0);
   }
 
   release(): void {

@@ -4,9 +4,9 @@
  * and its state in reply to each message.
  */
 import { SystemClock } from '../../src/base/clock.ts';
+import { NO_PARTITION } from '../../src/base/partition-number.ts';
 import type { Application, RequestHandler } from '../../src/http/application.ts';
 import type { Request } from '../../src/http/request.ts';
-import { INDEPENDENT } from '../../src/http/response-delay.ts';
 import type { ResponseStream } from '../../src/http/response-stream.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import { DEFAULT_LIMITS } from '../http/default-limits.ts';
@@ -42,7 +42,7 @@ class StreamingHandler implements RequestHandler {
 
   run(): void {
     const [, kind, bytes] = this.#request.head.target.toBuffer().toString().split('/');
-    if (kind !== 'stream') return this.#request.respondEmpty(200, INDEPENDENT, 0);
+    if (kind !== 'stream') return this.#request.respondEmpty(200, NO_PARTITION, 0);
     this.#bytesLeft = Number(bytes);
     this.#stream = this.#request.stream(this.#request.draft(200), () => this.#continue());
     this.#continue();

@@ -1,8 +1,8 @@
 /** Members for the specs of replication, and a network that the test controls. */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../src/base/clock.ts';
+import { EVERY_PARTITION } from '../../src/base/partition-number.ts';
 import type { Span } from '../../src/base/span.ts';
-import { EVERY_PARTITION } from '../../src/engine/engine.ts';
 import { LATEST_UPDATE } from '../../src/engine/merge-policy.ts';
 import { FROM_CLIENT, type Mutation, SET } from '../../src/engine/mutation.ts';
 import type { WanEndpoint, WanPublisherOptions } from '../../src/wan/publisher-options.ts';

@@ -9,7 +9,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
-import { EVERY_PARTITION } from '../../src/engine/engine.ts';
+import { EVERY_PARTITION } from '../../src/base/partition-number.ts';
 import { CLEAR, type Mutation } from '../../src/engine/mutation.ts';
 import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
 import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { EVERY_PARTITION } from '../../src/engine/engine.ts';
+import { EVERY_PARTITION } from '../../src/base/partition-number.ts';
 import { CLEAR, DELETE, Mutation, type Operation, SET } from '../../src/engine/mutation.ts';
 import { batchesPerEndpoint } from '../../src/wan/batch-limits.ts';
 import { readEvent } from '../../src/wan/event-codec.ts';

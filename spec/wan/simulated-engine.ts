@@ -4,13 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../src/base/clock.ts';
+import { EVERY_PARTITION } from '../../src/base/partition-number.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
-import {
-  APPLIED,
-  EVERY_PARTITION,
-  type OperationResult,
-  type Outcome,
-} from '../../src/engine/engine.ts';
+import { APPLIED, type OperationResult, type Outcome } from '../../src/engine/engine.ts';
 import {
   CLEAR,
   FROM_REPLAY,

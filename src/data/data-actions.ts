@@ -2,10 +2,10 @@
  * Maps and queues over HTTP: set, get, delete, clear, offer, poll with a time limit, size (seed
  * section 4). Tested by surface/dialect.spec.ts.
  */
+import { NO_PARTITION } from '../base/partition-number.ts';
 import type { Waiter } from '../cluster/cluster.ts';
 import type { Engine } from '../engine/engine.ts';
 import { CONTENT_TYPE } from '../http/header-fields.ts';
-import { INDEPENDENT } from '../http/response-delay.ts';
 import type { Action, Actions, Call, WaitingAction } from '../surface/action.ts';
 import type { Dialect } from '../surface/dialect.ts';
 import { TEXT_PLAIN } from '../surface/responses.ts';
@@ -30,7 +30,7 @@ export function dataActions(parts: DataActionParts): Actions<typeof DATA_ROUTES>
   /** Offers the last part of the path as an item without a content type. */
   const offerFromPath: Action = (call) => engine.offer(call.name, call.key, TEXT_PLAIN, call);
 
-  const head: Action = ({ request }) => request.respondEmpty(200, INDEPENDENT, 0);
+  const head: Action = ({ request }) => request.respondEmpty(200, NO_PARTITION, 0);
 
   /**
    * Polls the queue. The last part of the path is the time to wait, in seconds; zero or less means
@@ -49,7 +49,7 @@ export function dataActions(parts: DataActionParts): Actions<typeof DATA_ROUTES>
         const seen = JSON.stringify(text);
         const values = { seen, most: POLL_SECONDS_MAX };
         request.refuse('POLL_TIME_INVALID', values, undefined, dialect.badValueStatus);
-      } else if (request.session.hasInputEnded) request.respondEmpty(204, INDEPENDENT, 0);
+      } else if (request.session.hasInputEnded) request.respondEmpty(204, NO_PARTITION, 0);
       else pollOf(call).begin(call.name, seconds > 0 && request.mayWait ? seconds * 1000 : 0);
     },
   };

@@ -3,6 +3,7 @@
  * Tested by surface/dialect.spec.ts.
  */
 import assert from 'node:assert';
+import { NO_PARTITION } from '../base/partition-number.ts';
 import type { Span } from '../base/span.ts';
 import type { Waiter } from '../cluster/cluster.ts';
 import {
@@ -13,7 +14,7 @@ import {
   NOBODY,
   type OperationResult,
 } from '../engine/engine.ts';
-import { INDEPENDENT, type ItemHold } from '../http/response-delay.ts';
+import type { ItemHold } from '../http/response-delay.ts';
 import type { Call, Wait } from '../surface/action.ts';
 import { RETRY_LATER } from '../surface/responses.ts';
 
@@ -52,7 +53,7 @@ export class QueuePoll implements Wait, Waiter {
   finishNow(): void {
     if (this.#ticket === NO_TICKET) return;
     this.#cancel();
-    this.#call.request.respondEmpty(204, INDEPENDENT, 0);
+    this.#call.request.respondEmpty(204, NO_PARTITION, 0);
   }
 
   endWait(): void {

@@ -21,6 +21,7 @@
  * removal of the item is made. Then `acknowledge` reports whether the client received the item (see
  * the header of embedded/holds.ts).
  */
+import type { Pin } from '../base/pin.ts';
 import type { Span } from '../base/span.ts';
 import type { Version } from './version.ts';
 
@@ -87,11 +88,6 @@ export const DATA_LAYOUT = 10;
 
 export type Reason = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10;
 
-/** `partition` of a result that depends on every partition, such as that of a clear. */
-export const EVERY_PARTITION = -1;
-/** `partition` of a result that depends on no partition. */
-export const NO_PARTITION = -2;
-
 /** `ticket` of an operation whose result arrived during the call. */
 export const NO_TICKET = 0;
 /** `hold` of an item without a hold: no acknowledge follows. */
@@ -133,15 +129,6 @@ export interface OperationResult {
    * Only for values longer than VALUE_COPY_BYTES_MAX; shorter values are copied instead.
    */
   pin(): Pin;
-}
-
-/** A value that is being sent. release is called once, when the last byte has been written. */
-export interface Pin {
-  /**
-   * Whether its memory counts as stored data; otherwise only the pin keeps the memory allocated.
-   */
-  readonly isCounted: boolean;
-  release(): void;
 }
 
 /**

@@ -13,8 +13,8 @@
  *   which the life began. A set carries the life it was written in, a clear the one it begins. A
  *   message of a life that is earlier than the map's latest recorded one is dropped.
  */
+import { EVERY_PARTITION } from '../base/partition-number.ts';
 import { Span } from '../base/span.ts';
-import { EVERY_PARTITION } from './engine.ts';
 import { Version } from './version.ts';
 
 /** The entry of `key` has been written. */

@@ -1,7 +1,7 @@
 /** Health, for load balancers and probes. */
+import { NO_PARTITION } from '../base/partition-number.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { Engine } from '../engine/engine.ts';
-import { INDEPENDENT } from '../http/response-delay.ts';
 import type { Actions, Call } from '../surface/action.ts';
 import { respondJson } from '../surface/responses.ts';
 import type { HEALTH_ROUTES } from './health-routes.ts';
@@ -39,5 +39,5 @@ export function healthActions(
 }
 
 function respondWhether(call: Call, isTrue: boolean): void {
-  call.request.respondEmpty(isTrue ? 200 : 503, INDEPENDENT, 0);
+  call.request.respondEmpty(isTrue ? 200 : 503, NO_PARTITION, 0);
 }

@@ -3,19 +3,16 @@
  * Tested by connection.spec.ts.
  */
 import assert from 'node:assert/strict';
-import {
-  EVERY_PARTITION,
-  type ItemHold,
-  type Pinned,
-  type ResponseDelay,
-} from './response-delay.ts';
+import { EVERY_PARTITION } from '../base/partition-number.ts';
+import type { Pin } from '../base/pin.ts';
+import type { ItemHold, ResponseDelay } from './response-delay.ts';
 
 /** Bytes to send: pinned, part of a run in the arena, or a copy from the arena. */
 export interface OutputPiece {
   bytes: Buffer;
   start: number;
   end: number;
-  readonly pinned: Pinned | undefined;
+  readonly pinned: Pin | undefined;
   /** Start of its run in the arena; -1 if it is not in the arena. */
   runStart: number;
   /** Number of runs of the arena that it consists of. */
@@ -51,12 +48,7 @@ export function runPiece(
 }
 
 /** Returns a piece for a long value, which is sent without a copy. */
-export function pinnedPiece(
-  bytes: Buffer,
-  start: number,
-  end: number,
-  pinned: Pinned,
-): OutputPiece {
+export function pinnedPiece(bytes: Buffer, start: number, end: number, pinned: Pin): OutputPiece {
   const { isCounted } = pinned;
   return {
     // An uncounted piece has a view of its own, because its whole buffer is counted (countedBytes).

@@ -14,6 +14,7 @@
 import assert from 'node:assert';
 import type { ViewedBytes } from '../base/copy-bytes.ts';
 import type { ErrorCode } from '../base/errors.ts';
+import { NO_PARTITION } from '../base/partition-number.ts';
 import {
   isEmptyRefusal,
   REFUSALS,
@@ -35,7 +36,6 @@ import {
 import * as failures from './read-failures.ts';
 import { RequestHead } from './request-head.ts';
 import type { Fields, Response } from './response.ts';
-import { INDEPENDENT } from './response-delay.ts';
 import type { ResponseQueue } from './response-queue.ts';
 import { ResponseStream } from './response-stream.ts';
 import {
@@ -203,9 +203,9 @@ export class Request implements BytesRetainer {
   /**
    * Begins a response without content, which is then set and passed to `send`. The object is reused by the
    * next response. `partition` and `sequence`: the mutation that must be durable before it is sent, if
-   * responses are delayed; or INDEPENDENT.
+   * responses are delayed; or NO_PARTITION.
    */
-  draft(status: number, partition = INDEPENDENT, sequence = 0): Response {
+  draft(status: number, partition = NO_PARTITION, sequence = 0): Response {
     return this.#server.draft.begin(status, partition, sequence);
   }
 
@@ -248,7 +248,7 @@ export class Request implements BytesRetainer {
     const text = refusalText(code, values);
     if (!isEmptyRefusal(code)) return this.refuseWith(code, text, status, fields);
     this.note(code, text);
-    this.respondEmpty(status, INDEPENDENT, 0);
+    this.respondEmpty(status, NO_PARTITION, 0);
   }
 
   /** Refuses the request in JSON. The message names the faulty part and its value. */
@@ -371,7 +371,7 @@ export class Request implements BytesRetainer {
       const isFromParser = failure === failures.NOT_A_REQUEST;
       this.note(code, isFromParser ? parserReason() : failures.reasonOf(failure, limits));
     }
-    this.respondEmpty(status, INDEPENDENT, 0);
+    this.respondEmpty(status, NO_PARTITION, 0);
   }
 
   /** Checks content that is being received. Returns whether more of it is unwanted than may be read. */
@@ -393,7 +393,7 @@ export class Request implements BytesRetainer {
     const { queue } = this;
     if (!this.body.isUnderWay || queue === undefined) return;
     this.#state |= INVITED;
-    queue.begin(CONTINUE.length, INDEPENDENT, 0);
+    queue.begin(CONTINUE.length, NO_PARTITION, 0);
     this.#server.arena.writeText(CONTINUE);
     queue.end(false);
   }
@@ -436,7 +436,7 @@ export class Request implements BytesRetainer {
     this.isAnswered = false;
     if (response.hold === undefined || !this.session.hasInputEnded) return this.send(response);
     response.drop();
-    this.respondEmpty(204, INDEPENDENT, 0);
+    this.respondEmpty(204, NO_PARTITION, 0);
   }
 
   /** Called when the content under way has to make room for others. */

@@ -1,22 +1,10 @@
 /** The resources behind a response: stored data it waits for, the item it delivers, pinned bytes. */
 
-/** Bytes that are sent without a copy. They are released once, after the last byte has been sent. */
-export interface Pinned {
-  /** Whether their memory is counted elsewhere; otherwise the budget for bytes in flight counts it. */
-  readonly isCounted: boolean;
-  release(): void;
-}
-
 /** A queue item that a response delivers and that returns to its queue if the response is not sent. */
 export interface ItemHold {
   /** Called once. True: the response is being sent. False: it will never be sent; the item returns. */
   acknowledge(isDelivered: boolean): void;
 }
-
-/** The `partition` of a response that depends on no stored data. */
-export const INDEPENDENT = -2;
-/** The `partition` of a response that depends on the present state of all partitions. */
-export const EVERY_PARTITION = -1;
 
 /** Decides when responses may be sent. Its owner calls each sender's `release` when more may be. */
 export interface ResponseDelay {

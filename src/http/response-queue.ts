@@ -7,6 +7,8 @@
  */
 import assert from 'node:assert/strict';
 import { HAS_EXPENSIVE_ASSERTIONS } from '../base/expensive-assertions.ts';
+import { NO_PARTITION } from '../base/partition-number.ts';
+import type { Pin } from '../base/pin.ts';
 import type { OutputArena } from './arena.ts';
 import { type Carrier, FAILED, WAITS } from './carrier.ts';
 import type { Connection } from './connection.ts';
@@ -25,7 +27,7 @@ import {
   setOwnBytes,
 } from './output-piece.ts';
 import { RecentBytes } from './recent-bytes.ts';
-import { INDEPENDENT, type ItemHold, type Pinned } from './response-delay.ts';
+import type { ItemHold } from './response-delay.ts';
 import type { HttpServer } from './server.ts';
 import { statusLine } from './status.ts';
 
@@ -85,7 +87,7 @@ export class ResponseQueue implements BudgetUser {
   begin(bytes: number, partition: number, sequence: number, item?: ItemHold): void {
     const arena = this.#arena;
     const { delay } = this.#server;
-    if (delay !== undefined && partition !== INDEPENDENT) {
+    if (delay !== undefined && partition !== NO_PARTITION) {
       this.#dependency = dependency(delay, partition, sequence);
       if (this.#dependency !== undefined) this.#cut();
     }
@@ -122,14 +124,14 @@ export class ResponseQueue implements BudgetUser {
     bytes: Buffer,
     start: number,
     end: number,
-    pinned: Pinned,
-    partition = INDEPENDENT,
+    pinned: Pin,
+    partition = NO_PARTITION,
     sequence = 0,
   ): void {
     this.#cut();
     const { delay } = this.#server;
     const piece = pinnedPiece(bytes, start, end, pinned);
-    if (delay !== undefined && partition !== INDEPENDENT) {
+    if (delay !== undefined && partition !== NO_PARTITION) {
       piece.dependency = dependency(delay, partition, sequence);
       if (piece.dependency !== undefined) this.#delayedCount++;
     }
@@ -267,7 +269,7 @@ export class ResponseQueue implements BudgetUser {
     }
     this.#delayedCount = 0;
     for (; count > 0; count--) {
-      this.begin(text.length, INDEPENDENT, 0);
+      this.begin(text.length, NO_PARTITION, 0);
       this.#arena.writeText(text);
       this.end();
     }

@@ -9,10 +9,10 @@
  * it as usual; until then the request is under way.
  */
 
+import { NO_PARTITION } from '../base/partition-number.ts';
 import { Span } from '../base/span.ts';
 import { HEAD } from './methods.ts';
 import type { Request } from './request.ts';
-import { INDEPENDENT } from './response-delay.ts';
 import type { ResponseQueue } from './response-queue.ts';
 import type { HttpServer } from './server.ts';
 
@@ -62,7 +62,7 @@ export class ResponseStream {
    * Writes bytes, which are copied. Returns false if the writer must wait until onRoom is called.
    * `partition` and `sequence`: the mutation that must be durable before they are sent.
    */
-  write(bytes: Buffer, partition = INDEPENDENT, sequence = 0): boolean {
+  write(bytes: Buffer, partition = NO_PARTITION, sequence = 0): boolean {
     if (this.#isEnded || !this.#takesContent) return true;
     for (let at = 0; at < bytes.length; at += CHUNK_BYTES_MAX) {
       this.#write(bytes.subarray(at, at + CHUNK_BYTES_MAX), partition, sequence);
@@ -78,7 +78,7 @@ export class ResponseStream {
     this.#isEnded = true;
     const { queue } = this.#request;
     if (this.#takesContent && this.#isChunked && queue !== undefined) {
-      queue.begin(CHUNK_FRAMING_BYTES, INDEPENDENT, 0);
+      queue.begin(CHUNK_FRAMING_BYTES, NO_PARTITION, 0);
       this.#server.arena.writeText('0\r\n\r\n');
       queue.end(false);
       queue.endPieces();

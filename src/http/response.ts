@@ -5,11 +5,13 @@
  * streams. One to HEAD has no content.
  */
 import assert from 'node:assert';
+import { NO_PARTITION } from '../base/partition-number.ts';
+import type { Pin } from '../base/pin.ts';
 import { Span } from '../base/span.ts';
 import { EMPTY_200, EMPTY_204, type OutputArena, UNTYPED_200 } from './arena.ts';
 import { HEAD } from './methods.ts';
 import type { Request } from './request.ts';
-import { INDEPENDENT, type ItemHold, type Pinned } from './response-delay.ts';
+import type { ItemHold } from './response-delay.ts';
 import type { ResponseQueue } from './response-queue.ts';
 import { isBodiless } from './status.ts';
 
@@ -27,11 +29,11 @@ export class Response {
   contentType: Span = NOTHING;
   content: Span = NOTHING;
   /** Keeps the content unchanged until it has been sent; undefined: the content is copied. */
-  pinned: Pinned | undefined;
+  pinned: Pin | undefined;
   /** Further header fields. */
   fields: Fields | undefined;
   /** The mutation that must be durable before the response is sent, if responses are delayed. */
-  partition = INDEPENDENT;
+  partition = NO_PARTITION;
   sequence = 0;
   /**
    * The item that the response delivers. A client that has ended its side before the response may be sent

@@ -5,7 +5,7 @@
  * Tested by crash.spec.ts.
  */
 import assert from 'node:assert/strict';
-import { EVERY_PARTITION } from '../engine/engine.ts';
+import { EVERY_PARTITION } from '../base/partition-number.ts';
 
 export class DurableSequences {
   /** The durable sequence of each partition; infinity if everything recorded is durable. */

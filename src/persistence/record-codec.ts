@@ -50,8 +50,8 @@
  * point into the page.
  */
 import assert from 'node:assert';
+import { EVERY_PARTITION } from '../base/partition-number.ts';
 import type { Span } from '../base/span.ts';
-import { EVERY_PARTITION } from '../engine/engine.ts';
 import {
   DATA_SET_ID_BYTES,
   type Mutation,

@@ -8,7 +8,8 @@
  */
 
 import { GridError } from '../base/errors.ts';
-import { APPLIED, EVERY_PARTITION } from '../engine/engine.ts';
+import { EVERY_PARTITION } from '../base/partition-number.ts';
+import { APPLIED } from '../engine/engine.ts';
 import { FROM_REPLAY, Mutation } from '../engine/mutation.ts';
 import type { Replay, StoredEngine } from '../engine/stored-engine.ts';
 import { sealAt } from './control-records.ts';

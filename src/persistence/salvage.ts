@@ -11,7 +11,7 @@
  * the WAN queues, which start empty. Tested by repair.spec.ts.
  */
 import { GridError } from '../base/errors.ts';
-import { EVERY_PARTITION } from '../engine/engine.ts';
+import { EVERY_PARTITION } from '../base/partition-number.ts';
 import { readCheckedFile } from './checked-file.ts';
 import { DamagedData, INVALID_FIELDS, unreadableRecord } from './damage.ts';
 import { type Finding, Findings } from './findings.ts';

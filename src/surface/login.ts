@@ -6,11 +6,11 @@
  * The first login of a connection and every failure are recorded in the audit log.
  */
 import { createHash } from 'node:crypto';
+import { NO_PARTITION } from '../base/partition-number.ts';
 import type { Span } from '../base/span.ts';
 import { AUTHORIZATION } from '../http/header-fields.ts';
 import type { Request } from '../http/request.ts';
 import type { Fields } from '../http/response.ts';
-import { INDEPENDENT } from '../http/response-delay.ts';
 import { type AccessControl, readBasicField } from '../security/access-control.ts';
 import type { Verdict } from '../security/credentials.ts';
 import type { Grants } from '../security/permissions.ts';
@@ -90,7 +90,7 @@ export class Login {
       const user = readBasicField(head.field(AUTHORIZATION))?.user ?? NO_USER;
       if (!call.request.isAbandoned) return this.#decide(call, later, user, epoch);
       auditVerdict(call, later, user);
-      call.request.respondEmpty(401, INDEPENDENT, 0);
+      call.request.respondEmpty(401, NO_PARTITION, 0);
     });
   }
 

@@ -2,7 +2,7 @@
  * Holds back events whose changes are not durable yet: until then a crash may undo the change.
  * Tested by publisher.spec.ts.
  */
-import { EVERY_PARTITION } from '../engine/engine.ts';
+import { EVERY_PARTITION } from '../base/partition-number.ts';
 import type { WanEngine } from './wan-engine.ts';
 
 export class DurableGate {

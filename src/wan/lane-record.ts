@@ -11,7 +11,7 @@
  * Tested by persistent-queues.spec.ts.
  */
 import type { Viewed } from '../base/copy-bytes.ts';
-import { EVERY_PARTITION } from '../engine/engine.ts';
+import { EVERY_PARTITION } from '../base/partition-number.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import { readEvent } from './event-codec.ts';
 

@@ -11,7 +11,7 @@
 
 import assert from 'node:assert';
 import type { Viewed } from '../base/copy-bytes.ts';
-import { EVERY_PARTITION } from '../engine/engine.ts';
+import { EVERY_PARTITION } from '../base/partition-number.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';
 import { ChunkList } from './chunk-list.ts';

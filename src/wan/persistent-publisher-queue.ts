@@ -11,7 +11,7 @@
 
 import type { Clock } from '../base/clock.ts';
 import { viewed } from '../base/copy-bytes.ts';
-import { EVERY_PARTITION } from '../engine/engine.ts';
+import { EVERY_PARTITION } from '../base/partition-number.ts';
 import { Mutation } from '../engine/mutation.ts';
 import { msOf } from '../engine/version.ts';
 import { policyAt } from './event-codec.ts';

@@ -9,7 +9,7 @@
  * The others find nothing more, or only changes that arrived late through another lane.
  * Tested by publisher.spec.ts.
  */
-import { EVERY_PARTITION } from '../engine/engine.ts';
+import { EVERY_PARTITION } from '../base/partition-number.ts';
 import { CLEAR, Mutation, SET } from '../engine/mutation.ts';
 import { ChunkPool } from './chunk-pool.ts';
 import { readEvent } from './event-codec.ts';

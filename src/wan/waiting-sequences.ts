@@ -4,7 +4,7 @@
  * head's progress determines `passed`. Changes that the publisher does not send may fall into the
  * range without being queued. Tested by persistent-queues.spec.ts.
  */
-import { EVERY_PARTITION } from '../engine/engine.ts';
+import { EVERY_PARTITION } from '../base/partition-number.ts';
 
 export class WaitingSequences {
   readonly laneCount: number;

@@ -3,12 +3,12 @@
  * other members. If servers store the data, no member sees all changes, so every call is refused.
  */
 import { GridError } from '../base/errors.ts';
+import { NO_PARTITION } from '../base/partition-number.ts';
 import { Span } from '../base/span.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { pathOf } from '../config/setting.ts';
 import { ENGINE_SETTINGS } from '../engine/engine-settings.ts';
 import { AUTHORIZATION } from '../http/header-fields.ts';
-import { INDEPENDENT } from '../http/response-delay.ts';
 import { readBasicField } from '../security/access-control.ts';
 import type { Actions, Call, Work } from '../surface/action.ts';
 import {
@@ -163,7 +163,7 @@ function respondTo(parts: WanActionParts, call: Call, answer: ReceiveResult): vo
     writeAudit(parts, call, error.status);
     if (error.code === 'WAN_MESSAGE_TOO_LONG') {
       request.note(error.code, error.message);
-      return request.respondEmpty(error.status, INDEPENDENT, 0);
+      return request.respondEmpty(error.status, NO_PARTITION, 0);
     }
     const fields = error.status === 503 ? RETRY_LATER : undefined;
     return request.refuseWith(error.code, error.message, error.status, fields);

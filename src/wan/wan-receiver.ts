@@ -9,15 +9,14 @@
  */
 import type { Clock } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
+import { EVERY_PARTITION, NO_PARTITION } from '../base/partition-number.ts';
 import { SharedSlices } from '../base/slices.ts';
 import type { Span } from '../base/span.ts';
 import { exceptionBytes } from '../base/wan-bytes.ts';
 import {
   APPLIED,
-  EVERY_PARTITION,
   KNOWN,
   MEMORY_FULL,
-  NO_PARTITION,
   type OperationResult,
   OUTDATED,
   REFUSED,

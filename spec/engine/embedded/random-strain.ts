@@ -7,6 +7,7 @@
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../../bench/harness.ts';
+import type { Pin } from '../../../src/base/pin.ts';
 import type { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import {
   APPLIED,
@@ -14,7 +15,6 @@ import {
   FOUND,
   NO_HOLD,
   type OperationResult,
-  type Pin,
   type Receiver,
   VALUE_COPY_BYTES_MAX,
 } from '../../../src/engine/engine.ts';

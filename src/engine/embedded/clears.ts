@@ -4,8 +4,9 @@
  * clear that is not later than every entry ends no life: see Merges.
  * Tested by partial-clears.spec.ts.
  */
+import { EVERY_PARTITION } from '../../base/partition-number.ts';
 import type { Span } from '../../base/span.ts';
-import { APPLIED, EVERY_PARTITION, type Outcome, REFUSED } from '../engine.ts';
+import { APPLIED, type Outcome, REFUSED } from '../engine.ts';
 import { CLEAR, FROM_CLIENT, FROM_REPLAY, Mutation } from '../mutation.ts';
 import type { CellStore } from './cell-store.ts';
 import type { MapFlags } from './map-flags.ts';

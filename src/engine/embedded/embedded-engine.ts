@@ -20,6 +20,7 @@
  * An entry is in the partition of its key, a queue in that of its name (see hash.ts).
  */
 import { HAS_EXPENSIVE_ASSERTIONS } from '../../base/expensive-assertions.ts';
+import { EVERY_PARTITION, NO_PARTITION } from '../../base/partition-number.ts';
 import type { Span } from '../../base/span.ts';
 import {
   ABSENT,
@@ -27,12 +28,10 @@ import {
   CLOSED,
   CONDITION_FAILED,
   type Condition,
-  EVERY_PARTITION,
   KNOWN,
   type Lifetime,
   LOST,
   MEMORY_FULL,
-  NO_PARTITION,
   NO_TICKET,
   type Outcome,
   REFUSED,

@@ -5,7 +5,8 @@
  * map's life that begins with a merged change begins with this data set's next version, because an
  * older life that is recorded in the log would end it otherwise. Tested by embedded-engine.spec.ts.
  */
-import { APPLIED, EVERY_PARTITION, KNOWN, OUTDATED, type Outcome } from '../engine.ts';
+import { EVERY_PARTITION } from '../../base/partition-number.ts';
+import { APPLIED, KNOWN, OUTDATED, type Outcome } from '../engine.ts';
 import {
   EXPIRATION_TIME,
   HIGHER_HITS,

@@ -6,17 +6,16 @@
  * Tested by embedded-engine.spec.ts.
  */
 import assert from 'node:assert/strict';
+import { EVERY_PARTITION, NO_PARTITION } from '../../base/partition-number.ts';
+import type { Pin } from '../../base/pin.ts';
 import { Span } from '../../base/span.ts';
 import {
   APPLIED,
   COUNTED,
-  EVERY_PARTITION,
   FOUND,
   NO_HOLD,
-  NO_PARTITION,
   type OperationResult,
   type Outcome,
-  type Pin,
   REFUSED,
   type Reason,
   type Receiver,

@@ -11,8 +11,8 @@
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../base/clock.ts';
+import { EVERY_PARTITION } from '../../base/partition-number.ts';
 import type { Span } from '../../base/span.ts';
-import { EVERY_PARTITION } from '../engine.ts';
 import { CLEAR, DELETE, Mutation } from '../mutation.ts';
 import type {
   MergeOptions,

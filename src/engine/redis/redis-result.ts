@@ -2,14 +2,14 @@
  * The results of the engine: one object for each depth of nested calls by receivers.
  * Tested by redis-engine.spec.ts.
  */
+import { NO_PARTITION } from '../../base/partition-number.ts';
+import type { Pin } from '../../base/pin.ts';
 import { Span } from '../../base/span.ts';
 import {
   APPLIED,
   NO_HOLD,
-  NO_PARTITION,
   type OperationResult,
   type Outcome,
-  type Pin,
   type Reason,
   type Receiver,
 } from '../engine.ts';
