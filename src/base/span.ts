@@ -9,7 +9,7 @@
 const COMPARED_BYTES_MAX = 40;
 
 export class Span {
-  bytes: Buffer = NOTHING;
+  bytes: Buffer = NO_BYTES;
   /** Offset of the first byte. */
   start = 0;
   /** Offset after the last byte. */
@@ -50,7 +50,7 @@ export class Span {
 
   /** Empties the span and releases the buffer. */
   clear(): this {
-    return this.set(NOTHING, 0, 0);
+    return this.set(NO_BYTES, 0, 0);
   }
 
   /** Sets this span to the bytes of `other`. */
@@ -78,4 +78,5 @@ export class Span {
   }
 }
 
-const NOTHING = Buffer.alloc(0);
+/** A buffer without bytes. */
+export const NO_BYTES = Buffer.alloc(0);

@@ -5,7 +5,7 @@
  * are tried one by one. Tested by engine/queue-capacity.spec.ts.
  */
 import { NamePattern } from '../base/name-pattern.ts';
-import type { Span } from '../base/span.ts';
+import { NO_BYTES, type Span } from '../base/span.ts';
 
 /** Maximum number of configured names with `*`; maps and queues are counted separately. */
 export const PATTERNS_MAX = 10_000;
@@ -69,7 +69,7 @@ export class MapSettings<Value> {
   readonly #usual: Value;
   #configured: ((map: Buffer) => Value | undefined) | undefined;
   readonly #byName = new Map<string, Value>();
-  #lastName: Buffer = Buffer.alloc(0);
+  #lastName: Buffer = NO_BYTES;
   #lastValue: Value;
 
   /** `usual`: the value of a map that no setting names. */
@@ -85,7 +85,7 @@ export class MapSettings<Value> {
   configure(configured: ((map: Buffer) => Value | undefined) | undefined): void {
     this.#byName.clear();
     // Start with the usual value for the empty name, which no setting can have.
-    this.#lastName = Buffer.alloc(0);
+    this.#lastName = NO_BYTES;
     this.#lastValue = this.#usual;
     this.#configured = configured;
   }

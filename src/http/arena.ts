@@ -9,7 +9,7 @@
  */
 import assert from 'node:assert/strict';
 import { copySpan, ViewedBytes } from '../base/copy-bytes.ts';
-import type { Span } from '../base/span.ts';
+import { NO_BYTES, type Span } from '../base/span.ts';
 import { isFieldValue } from './field-values.ts';
 import { statusLine } from './status.ts';
 
@@ -29,7 +29,7 @@ const TYPED_200 = 3;
 const PREPARED_COUNT = 4;
 
 export class OutputArena {
-  buffer: Buffer = NOTHING;
+  buffer: Buffer = NO_BYTES;
   /** Offset of the next byte to be written. */
   used = 0;
   /** The buffer's memory, with its view. */
@@ -44,7 +44,7 @@ export class OutputArena {
   readonly #beginnings = new Map<number, string>();
   readonly #otherLines: string;
   /** The content type of TYPED_200. */
-  #type: Buffer = NOTHING;
+  #type: Buffer = NO_BYTES;
   /** Lengths of the prepared texts, in bytes, by index. */
   readonly #lengths = new Int32Array(PREPARED_COUNT);
   readonly #typeBytesMax: number;
@@ -71,7 +71,7 @@ export class OutputArena {
     this.#second = second;
     this.dateLine = `Date: ${new Date(second * 1000).toUTCString()}\r\n${this.#otherLines}`;
     this.#beginnings.clear();
-    if (this.buffer !== NOTHING) this.#prepare();
+    if (this.buffer !== NO_BYTES) this.#prepare();
   }
 
   /** Ensures room for `bytes`; may replace the buffer. */
@@ -97,7 +97,7 @@ export class OutputArena {
     if (buffer !== this.buffer) return;
     if (this.#runs === 0) assert.fail('a run is closed once');
     if (!isTaken) {
-      this.buffer = NOTHING;
+      this.buffer = NO_BYTES;
       this.used = 0;
     } else if (--this.#runs === 0) this.used = PREPARED_BYTES_ALL;
   }
@@ -194,7 +194,6 @@ export class OutputArena {
   }
 }
 
-const NOTHING = Buffer.alloc(0);
 const NO_MEMORY = new ViewedBytes(0);
 /** The line ends at the end of a head, as a word. */
 const CR_LF_CR_LF = 0x0a0d_0a0d;

@@ -5,6 +5,7 @@
  * the owner limits that count. Tested by connection.spec.ts.
  */
 import { growBuffer } from '../base/grow-buffer.ts';
+import { NO_BYTES } from '../base/span.ts';
 import { type Llhttp, llhttp } from './llhttp.ts';
 import { OK, PAUSED_UPGRADE, type ParserListener, QUIET } from './parser-listener.ts';
 import { replaceRawBytes } from './raw-target.ts';
@@ -17,7 +18,7 @@ const REQUEST_BYTES_MIN = 18;
 export class Backlog {
   /** Bytes in the backlog. */
   bytes = 0;
-  #buffer: Buffer = NOTHING;
+  #buffer: Buffer = NO_BYTES;
   #counter: RequestCounter | undefined;
 
   /** Memory that the backlog takes, in bytes. */
@@ -59,7 +60,7 @@ export class Backlog {
 
   clear(): void {
     this.bytes = 0;
-    this.#buffer = NOTHING;
+    this.#buffer = NO_BYTES;
     this.#counter?.free();
     this.#counter = undefined;
   }
@@ -100,5 +101,3 @@ class RequestCounter {
     this.#llhttp.free(this.#pointer);
   }
 }
-
-const NOTHING = Buffer.alloc(0);

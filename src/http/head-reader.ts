@@ -8,7 +8,7 @@
  * Tested by vectors.spec.ts.
  */
 import { growBuffer } from '../base/grow-buffer.ts';
-import { Span } from '../base/span.ts';
+import { NO_BYTES, Span } from '../base/span.ts';
 import * as values from './field-values.ts';
 import * as fields from './header-fields.ts';
 import type { HttpLimits } from './limits.ts';
@@ -33,12 +33,12 @@ export class HeadReader {
   readonly #servedHosts: ServedHosts | undefined;
   #state = IN_TARGET;
   /** The input, its start, and the difference between a position and an offset in it. */
-  #input: Buffer = NOTHING;
+  #input: Buffer = NO_BYTES;
   #inputStart = 0;
   #positionBase = 0;
   /** The buffer that the spans refer to: the input or the carry. */
-  #source: Buffer = NOTHING;
-  #carry: Buffer = NOTHING;
+  #source: Buffer = NO_BYTES;
+  #carry: Buffer = NO_BYTES;
   /** Bytes used in the carry; -1 while the head is entirely in the input. */
   #carried = -1;
   /** The row of the last field whose name or value was read, and the offsets of both. */
@@ -172,8 +172,8 @@ export class HeadReader {
   /** Releases a long carry once the head is no longer needed. Returns whether there was one. */
   releaseCarry(): boolean {
     if (this.#carry.length <= CARRY_BYTES_REUSED) return false;
-    this.#carry = NOTHING;
-    this.#source = NOTHING;
+    this.#carry = NO_BYTES;
+    this.#source = NO_BYTES;
     this.#host.clear();
     return true;
   }
@@ -332,7 +332,6 @@ export class HeadReader {
   }
 }
 
-const NOTHING = Buffer.alloc(0);
 const CHUNKED = Buffer.from('chunked');
 const SPACE = 0x20;
 const LINE_END_BYTES = 2;

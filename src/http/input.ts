@@ -3,6 +3,7 @@
  * read, added to the backlog. The carrier is then paused, so that the backlog stays small.
  * Tested by drain.spec.ts.
  */
+import { NO_BYTES } from '../base/span.ts';
 import { Backlog } from './backlog.ts';
 import type { Carrier } from './carrier.ts';
 import type { HttpLimits } from './limits.ts';
@@ -71,7 +72,7 @@ export class Input {
     const { rest } = this.parser;
     const fits =
       !storesRest || rest.length === 0 || this.addToBacklog(rest.bytes, rest.start, rest.end);
-    this.parser.load(NOTHING, 0);
+    this.parser.load(NO_BYTES, 0);
     return fits;
   }
 
@@ -96,5 +97,3 @@ export class Input {
     this.parser.free();
   }
 }
-
-const NOTHING = Buffer.alloc(0);

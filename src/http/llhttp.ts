@@ -13,6 +13,7 @@
  */
 import assert from 'node:assert';
 import { copyWords } from '../base/copy-bytes.ts';
+import { NO_BYTES } from '../base/span.ts';
 import { unpooledBuffer } from '../base/unpooled-buffer.ts';
 import {
   check,
@@ -38,8 +39,8 @@ export class Llhttp {
   readonly readBuffer = unpooledBuffer(INPUT_BYTES_MAX);
   readonly #readWords = new Int32Array(this.readBuffer.buffer);
   /** The module's memory; `view` and `#words` refer to the same bytes. */
-  memory: Buffer = NOTHING;
-  view: DataView = new DataView(NOTHING.buffer);
+  memory: Buffer = NO_BYTES;
+  view: DataView = new DataView(NO_BYTES.buffer);
   #words: Int32Array = new Int32Array();
   /** A request parser that has read nothing; new ones are copied from it. */
   readonly #pattern: number;
@@ -285,7 +286,6 @@ let loaded = false;
 
 const TYPE_REQUEST = 1;
 const TYPE_RESPONSE = 2;
-const NOTHING = Buffer.alloc(0);
 /** Offsets of a parser's fields from its pointer, in words and in bytes; verified by checkLayout. */
 const ERROR_WORD = 3;
 const POSITION_WORD = 5;

@@ -7,7 +7,7 @@
  * The header fields that are read (header-fields.ts) are places in one array. A request that has none of
  * them pays one comparison of `fieldBits`. Tested by request-fields.spec.ts.
  */
-import { Span } from '../base/span.ts';
+import { NO_BYTES, Span } from '../base/span.ts';
 import { type HeaderField, LIST } from './header-fields.ts';
 import type { ReadFailure } from './read-failures.ts';
 import type { Places } from './retained-bytes.ts';
@@ -53,7 +53,7 @@ export class RequestHead {
   /** Number of the numbers in use. */
   #numbersEnd = 0;
   /** The buffer that the occurrences refer to. */
-  #fieldBuffer: Buffer = NOTHING;
+  #fieldBuffer: Buffer = NO_BYTES;
   readonly #value = new Span();
 
   get hasBody(): boolean {
@@ -223,7 +223,7 @@ export class RequestHead {
   #releaseFields(): void {
     if (this.occurrenceBytes > 0) this.#occurrences = undefined;
     this.clearFields();
-    this.#fieldBuffer = NOTHING;
+    this.#fieldBuffer = NO_BYTES;
     this.#value.clear();
   }
 }
@@ -233,6 +233,5 @@ function hexadecimal(byte: number): string {
 }
 
 export const UNKNOWN_LENGTH = -1;
-const NOTHING = Buffer.alloc(0);
 /** The value of an absent field. */
 const ABSENT = new Span();

@@ -9,6 +9,7 @@ import assert from 'node:assert/strict';
 import { HAS_EXPENSIVE_ASSERTIONS } from '../base/expensive-assertions.ts';
 import { NO_PARTITION } from '../base/partition-number.ts';
 import type { Pin } from '../base/pin.ts';
+import { NO_BYTES } from '../base/span.ts';
 import type { OutputArena } from './arena.ts';
 import { type Carrier, FAILED, WAITS } from './carrier.ts';
 import type { Connection } from './connection.ts';
@@ -54,8 +55,8 @@ export class ResponseQueue implements BudgetUser {
   sinceMs = 0;
   /** The bytes that the client accepted in the last RECENT_MS; created for the first copies. */
   #recent: RecentBytes | undefined;
-  /** The run being written, which follows all pieces; NOTHING if there is none. */
-  #runBuffer: Buffer = NOTHING;
+  /** The run being written, which follows all pieces; NO_BYTES if there is none. */
+  #runBuffer: Buffer = NO_BYTES;
   #runStart = 0;
   #runEnd = 0;
   /** The sequences that the response being written waits for. */
@@ -164,7 +165,7 @@ export class ResponseQueue implements BudgetUser {
 
   /** Whether everything has been handed to the carrier. */
   get isEmpty(): boolean {
-    return this.#pieces.length === 0 && this.#runBuffer === NOTHING;
+    return this.#pieces.length === 0 && this.#runBuffer === NO_BYTES;
   }
 
   /**
@@ -240,7 +241,7 @@ export class ResponseQueue implements BudgetUser {
   /** Sends a single short run, the usual case if the client reads its responses promptly. */
   #sendRun(): void {
     const buffer = this.#runBuffer;
-    this.#runBuffer = NOTHING;
+    this.#runBuffer = NO_BYTES;
     this.#runResponses = 0;
     this.#handOver(buffer.subarray(this.#runStart, this.#runEnd));
     this.#arena.closeRun(buffer, this.#isRunTaken());
@@ -430,14 +431,14 @@ export class ResponseQueue implements BudgetUser {
 
   /** Ends the run, if there is one, and makes it a piece. */
   #cut(dependency?: Dependency, item?: ItemHold): void {
-    if (this.#runBuffer !== NOTHING) this.#endRun(dependency, item);
+    if (this.#runBuffer !== NO_BYTES) this.#endRun(dependency, item);
   }
 
   #endRun(dependency: Dependency | undefined, item: ItemHold | undefined): void {
     const piece = runPiece(this.#runBuffer, this.#runStart, this.#runEnd, this.#runResponses);
     piece.dependency = dependency;
     piece.item = item;
-    this.#runBuffer = NOTHING;
+    this.#runBuffer = NO_BYTES;
     this.#runStart = 0;
     this.#runEnd = 0;
     this.#runResponses = 0;
@@ -450,5 +451,3 @@ export class ResponseQueue implements BudgetUser {
     this.#pieceBytes += piece.end - piece.start;
   }
 }
-
-const NOTHING = Buffer.alloc(0);

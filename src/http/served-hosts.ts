@@ -5,6 +5,7 @@
  * serves only this machine's names, the configured ones, and addresses, which cannot be rebound.
  */
 import { isLoopback } from '../base/server-address.ts';
+import { NO_BYTES } from '../base/span.ts';
 
 export class ServedHosts {
   readonly #names: ReadonlySet<string>;
@@ -13,7 +14,7 @@ export class ServedHosts {
   readonly #areConfigured: boolean;
   #servesAll: boolean;
   /** The value that was served last; most requests repeat it. */
-  #last = NOTHING;
+  #last = NO_BYTES;
 
   /**
    * `own`: names of this machine. `allowed`: further names; `*.example.org` for its subdomains, `*` for all
@@ -66,4 +67,3 @@ function nameOf(text: string): string {
 
 /** An address: in brackets, or with a number as its last label (URL Standard, "ends in a number"). */
 const ADDRESS = /^\[|(^|\.)(\d+|0x[0-9a-f]*)$/;
-const NOTHING = Buffer.alloc(0);

@@ -2,7 +2,7 @@
  * Converts names, keys, values and content types of a program to the bytes that the engine expects.
  * Tested by embedding/embedded-member.spec.ts.
  */
-import { Span } from '../base/span.ts';
+import { NO_BYTES, Span } from '../base/span.ts';
 
 /** Bytes, or text, which is encoded as UTF-8. */
 export type BytesOrText = Uint8Array | string;
@@ -81,7 +81,7 @@ export class PlainBytes {
 export class ContentTypes {
   readonly span = new Span();
   #lastText = '';
-  #lastBytes: Buffer = Buffer.alloc(0);
+  #lastBytes: Buffer = NO_BYTES;
 
   /**
    * Returns the bytes, valid until the next call. Throws TypeError for text that is not a field

@@ -5,7 +5,7 @@
  * Tested by permission-reader.spec.ts.
  */
 import { NamePattern } from '../base/name-pattern.ts';
-import type { Span } from '../base/span.ts';
+import { NO_BYTES, type Span } from '../base/span.ts';
 
 const EVERY_ACTION = 15;
 /** Bits of the actions; an action that does not apply to maps or queues grants nothing. */
@@ -56,7 +56,7 @@ export class Grants {
   readonly #everything: boolean;
   readonly #prefersGrant: boolean;
   #lastKind: Kind | undefined;
-  #lastName: Buffer = Buffer.alloc(0);
+  #lastName: Buffer = NO_BYTES;
   #lastActions = 0;
 
   /** `permissions`: undefined if no permissions are configured. */

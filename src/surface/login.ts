@@ -7,7 +7,7 @@
  */
 import { createHash } from 'node:crypto';
 import { NO_PARTITION } from '../base/partition-number.ts';
-import type { Span } from '../base/span.ts';
+import { NO_BYTES, type Span } from '../base/span.ts';
 import { AUTHORIZATION } from '../http/header-fields.ts';
 import type { Request } from '../http/request.ts';
 import type { Fields } from '../http/response.ts';
@@ -25,7 +25,7 @@ export class Login {
   /** The login of this connection under the other rules: those of clients, or of members. */
   readonly #other: Login | undefined;
   /** The last Authorization value with right credentials, or its digest if it is long. */
-  #field: Buffer = Buffer.alloc(0);
+  #field: Buffer = NO_BYTES;
   /** Length of the last Authorization value with right credentials; -1 for none. */
   #fieldLength = -1;
   #epoch = -1;
@@ -87,7 +87,7 @@ export class Login {
     const verdict = this.#access.check(login, call.request.session.peerAddress);
     if (!(verdict instanceof Promise)) return this.#decide(call, verdict, login.user, epoch);
     call.await(verdict, (later) => {
-      const user = readBasicField(head.field(AUTHORIZATION))?.user ?? NO_USER;
+      const user = readBasicField(head.field(AUTHORIZATION))?.user ?? NO_BYTES;
       if (!call.request.isAbandoned) return this.#decide(call, later, user, epoch);
       auditVerdict(call, later, user);
       call.request.respondEmpty(401, NO_PARTITION, 0);
@@ -139,8 +139,6 @@ export class Login {
     return difference === 0;
   }
 }
-
-const NO_USER = Buffer.alloc(0);
 
 function digestOf({ bytes, start, end }: Span): Buffer {
   return createHash('sha256').update(bytes.subarray(start, end)).digest();

@@ -9,6 +9,7 @@
  * Further lines are lost and counted; the next accepted line reports their number.
  */
 import type { Clock, Timer } from '../base/clock.ts';
+import { NO_BYTES } from '../base/span.ts';
 
 /** Maximum size of the waiting lines, in bytes. */
 const WAITING_BYTES_MAX = 1_048_576;
@@ -40,7 +41,7 @@ export class LineWriter {
   readonly #clock: Clock;
   readonly #onError: (error: Error) => void;
   /** Bytes being written, from `#at` on; `#lines` follow. */
-  #bytes: Buffer = Buffer.alloc(0);
+  #bytes: Buffer = NO_BYTES;
   #at = 0;
   #lines: string[] = [];
   /** Number of waiting bytes, including those of `#lines`. */
@@ -165,6 +166,5 @@ function sleepNow(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-const NO_BYTES = Buffer.alloc(0);
 /** Error code of a descriptor that accepts nothing at the moment. */
 const FULL = 'EAGAIN';

@@ -5,7 +5,7 @@
  * set changes. Tested by sync.spec.ts.
  */
 import type { Clock, Timer } from '../base/clock.ts';
-import type { Span } from '../base/span.ts';
+import { NO_BYTES, type Span } from '../base/span.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import type { Version } from '../engine/version.ts';
 import type { WanPublisher } from './publisher.ts';
@@ -40,7 +40,7 @@ export class MapSync implements SyncReading {
   #timer: Timer | undefined;
   #end: (failure: string | undefined) => void = () => {};
   /** The map of the last entry, and its differences. */
-  #lastMap: Buffer = Buffer.alloc(0);
+  #lastMap: Buffer = NO_BYTES;
   #lastDifferences: Differences | undefined;
 
   constructor(parts: SyncParts) {

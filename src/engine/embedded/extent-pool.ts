@@ -17,6 +17,7 @@ import assert from 'node:assert/strict';
 import type { Clock } from '../../base/clock.ts';
 import { copyWords } from '../../base/copy-bytes.ts';
 import { growArray } from '../../base/grow-array.ts';
+import { NO_BYTES } from '../../base/span.ts';
 import { IndexTables } from './index-tables.ts';
 import type { MemoryMeter } from './memory-meter.ts';
 import { EXTENT_BYTES, EXTENTS_PER_SLAB, SLAB_BYTES, Slabs } from './slabs.ts';
@@ -284,7 +285,7 @@ export class ExtentPool {
     const { buffer, byteLength } = this.#longWords[number]!;
     const row = this.#longRows[number]!;
     this.#longDead[number] = 0;
-    this.#longBytes[number] = NOTHING;
+    this.#longBytes[number] = NO_BYTES;
     this.#longWords[number] = NO_WORDS;
     this.#longFree.push(number);
     if (row === 0) {
@@ -307,5 +308,4 @@ function addOnce(extents: Set<number>, extent: number): void {
   extents.add(extent);
 }
 
-const NOTHING = Buffer.alloc(0);
 const NO_WORDS = new Int32Array(0);

@@ -17,6 +17,7 @@ import assert from 'node:assert/strict';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { growArray } from '../../base/grow-array.ts';
+import { NO_BYTES } from '../../base/span.ts';
 import { SlabStock } from './slab-stock.ts';
 
 export const EXTENT_BYTES = 65536;
@@ -255,7 +256,7 @@ export class Slabs {
   #freeSlab(slab: number): void {
     const { buffer } = this.words[slab]!;
     this.words[slab] = NO_WORDS;
-    this.bytes[slab] = NOTHING;
+    this.bytes[slab] = NO_BYTES;
     this.#free.fill(0, slab * WORDS_PER_SLAB, (slab + 1) * WORDS_PER_SLAB);
     this.#release.free([buffer]);
   }
@@ -279,7 +280,6 @@ export class Slabs {
   }
 }
 
-const NOTHING = Buffer.alloc(0);
 const NO_WORDS = new Int32Array(0);
 
 /**

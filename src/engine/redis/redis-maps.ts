@@ -3,7 +3,7 @@
  * their expiry times. Plain commands are used where possible; a change with a condition or a
  * lifetime is a script. Tested by redis-engine.spec.ts.
  */
-import { Span } from '../../base/span.ts';
+import { NO_BYTES, Span } from '../../base/span.ts';
 import {
   ABSENT,
   APPLIED,
@@ -299,8 +299,6 @@ function versionBytes(version: Version): Buffer {
   bytes.writeInt32BE(version.low, 4);
   return bytes;
 }
-
-const NO_BYTES = Buffer.alloc(0);
 
 /** Returns the arguments of a command, its name first. */
 function argumentsOf(command: Buffer): Buffer[] {

@@ -4,7 +4,7 @@
  * node.
  */
 import { ViewedBytes } from '../../base/copy-bytes.ts';
-import { Span } from '../../base/span.ts';
+import { NO_BYTES, Span } from '../../base/span.ts';
 
 /** The kinds of nodes, by their first byte. NIL is a null bulk string or a null array. */
 export const STATUS = 0x2b;
@@ -89,7 +89,7 @@ export class Reply {
 }
 
 class NodeList {
-  bytes: Buffer = NOTHING;
+  bytes: Buffer = NO_BYTES;
   view: DataView | undefined;
   count = 0;
   kinds = new Uint8Array(64);
@@ -121,7 +121,6 @@ class NodeList {
   }
 }
 
-const NOTHING = Buffer.alloc(0);
 const NO_MEMORY = new ViewedBytes(0);
 
 export class ReplyReader {
