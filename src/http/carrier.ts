@@ -47,7 +47,7 @@ export interface Carrier {
   open(user: CarrierUser): void;
   /** Writes bytes, at least one. Not called after `end`, nor while an earlier write waits. */
   write(bytes: Buffer): typeof TAKEN | typeof WAITS | typeof FAILED;
-  /** Stops reading: until `resume`, no bytes are passed. */
+  /** Stops reading: until `resume`, no bytes are passed. Repeated calls of either have no effect. */
   pause(): void;
   resume(): void;
   /**

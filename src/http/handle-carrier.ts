@@ -5,7 +5,7 @@
  * All handles read into one buffer. Nagle's algorithm delays only the writes after the first one, so it is
  * turned off at the second write, which most connections that are made for one request never have.
  * A connection whose client has ended its side is closed instead of half-closed: that also sends the end,
- * after all bytes. Tested by carrier.spec.ts.
+ * after all bytes.
  */
 import assert from 'node:assert/strict';
 import { afterNextTurn } from '../base/clock.ts';
@@ -22,6 +22,7 @@ import {
   type SocketName,
   type TcpHandle,
   type TcpHandles,
+  UV_EALREADY,
   UV_ENOTCONN,
   UV_EOF,
 } from './tcp-handles.ts';
@@ -103,7 +104,8 @@ export class HandleCarrier implements Carrier {
 
   resume(): void {
     if (this.#isClosing || this.#hasInputEnded) return;
-    if (this.#handle.readStart() < 0) this.#failLater();
+    const result = this.#handle.readStart();
+    if (result < 0 && result !== UV_EALREADY) this.#failLater();
   }
 
   look(onLooked: () => void): void {
@@ -158,8 +160,9 @@ export class HandleCarrier implements Carrier {
   }
 
   onClosed(): void {
-    this.#user?.onClosed();
+    const user = this.#user;
     this.#user = undefined;
+    user?.onClosed();
   }
 
   #peer(): SocketName {
@@ -193,11 +196,17 @@ export class HandleCarrier implements Carrier {
   }
 }
 
-// The functions that handles and requests call. A carrier is released by the last of its calls.
+// The functions that handles and requests call. A carrier is released by the last of its calls. If one
+// throws, the connection is closed, as nothing else would end it in a program that continues.
 
 function onRead(this: TcpHandle): void {
   const carrier = this.owner as HandleCarrier;
-  carrier.onRead();
+  try {
+    carrier.onRead();
+  } catch (error) {
+    carrier.destroy();
+    throw error;
+  }
 }
 
 function ignoreRead(): void {}
@@ -205,13 +214,23 @@ function ignoreRead(): void {}
 function onWritten(this: HandleRequest, status: number): void {
   const carrier = this.owner as HandleCarrier;
   this.owner = undefined;
-  carrier.onWritten(status);
+  try {
+    carrier.onWritten(status);
+  } catch (error) {
+    carrier.destroy();
+    throw error;
+  }
 }
 
 function onShutDown(this: HandleRequest, status: number): void {
   const carrier = this.owner as HandleCarrier;
   this.owner = undefined;
-  carrier.onShutDown(status);
+  try {
+    carrier.onShutDown(status);
+  } catch (error) {
+    carrier.destroy();
+    throw error;
+  }
 }
 
 function onClosed(this: TcpHandle): void {

@@ -83,7 +83,7 @@ export class TcpHandles {
   }
 
   /** Throws an Error that names the part of the module that is missing. */
-  private constructor(binding: Partial<StreamBinding>) {
+  constructor(binding: Partial<StreamBinding>) {
     const { WriteWrap, ShutdownWrap, streamBaseState, kReadBytesOrError } = binding;
     this.#WriteWrap = required('WriteWrap', WriteWrap, 'function');
     this.#ShutdownWrap = required('ShutdownWrap', ShutdownWrap, 'function');
@@ -122,7 +122,9 @@ export class TcpHandles {
     const request = new this.#ShutdownWrap();
     request.owner = owner;
     request.oncomplete = onComplete;
-    return handle.shutdown(request);
+    const result = handle.shutdown(request);
+    if (result !== 0) request.owner = undefined;
+    return result;
   }
 
   /**
@@ -141,6 +143,7 @@ export class TcpHandles {
 }
 
 /** Numbers of the errors that are distinguished. */
+export const UV_EALREADY = errorNumber('EALREADY');
 export const UV_EOF = errorNumber('EOF');
 export const UV_ENOTCONN = errorNumber('ENOTCONN');
 
@@ -192,6 +195,8 @@ class Check {
   readonly #binding: TcpBinding;
   readonly #buffer = Buffer.alloc(64);
   readonly #open: Pick<TcpHandle, 'close'>[] = [];
+  /** The part that is awaited. */
+  #awaited = 'connect';
   #timer: NodeJS.Timeout | undefined;
 
   constructor(handles: TcpHandles, binding: Partial<TcpBinding>) {
@@ -204,7 +209,10 @@ class Check {
   /** Rejects with an Error that names the part that is missing or works in another way. */
   async run(): Promise<void> {
     const late = new Promise<never>((_, reject) => {
-      this.#timer = setTimeout(() => reject(new Error(`no event within ${CHECK_MS} ms`)), CHECK_MS);
+      this.#timer = setTimeout(
+        () => reject(new Error(`${this.#awaited} has no effect within ${CHECK_MS} ms`)),
+        CHECK_MS,
+      );
     });
     try {
       await Promise.race([this.#exchange(), late]);
@@ -218,6 +226,7 @@ class Check {
     const [client, handle] = await this.#connect();
     const question = this.#read(handle);
     expect('writeBuffer', this.#handles.write(client, Buffer.from('question')) === 0);
+    this.#awaited = 'onread';
     expect('onread', (await question) === 'question');
     expect('readStop', handle.readStop() === 0 && handle.readStart() === 0);
     const answer = this.#read(client);
@@ -226,10 +235,13 @@ class Check {
     expect('onread', (await answer) === 'answer');
     const clientEnd = this.#read(handle);
     await this.#shutDown(client);
+    this.#awaited = 'onread';
     expect('onread', (await clientEnd) === UV_EOF);
     const end = this.#read(client);
     await this.#shutDown(handle);
+    this.#awaited = 'onread';
     expect('onread', (await end) === UV_EOF);
+    this.#awaited = 'close';
     await new Promise<void>((resolve) => handle.close(resolve));
     expect('close', handle.readStart() < 0);
   }
@@ -244,16 +256,21 @@ class Check {
     expect('getsockname', listening.getsockname(name) === 0);
     const port = required('port', name.port, 'number');
     const arrival = new Promise<TcpHandle | undefined>((resolve) => {
-      listening.onconnection = (_, accepted) => resolve(accepted);
+      listening.onconnection = (_, accepted) => {
+        if (accepted !== undefined) this.#open.push(accepted);
+        resolve(accepted);
+      };
     });
     const client = new TCP(constants.SOCKET);
     this.#open.push(client);
     await completed(new TCPConnectWrap(), (request) => client.connect(request, '127.0.0.1', port));
+    this.#awaited = 'onconnection';
     const handle = required('the handle of a connection', await arrival, 'object');
-    this.#open.push(handle);
     for (const method of METHODS) required(method, handle[method], 'function');
-    expect('getsockname', handle.getsockname(name) === 0 && name.port === port);
-    expect('getpeername', handle.getpeername(name) === 0 && name.address === '127.0.0.1');
+    const own: SocketName = {};
+    expect('getsockname', handle.getsockname(own) === 0 && own.port === port);
+    const peer: SocketName = {};
+    expect('getpeername', handle.getpeername(peer) === 0 && peer.address === '127.0.0.1');
     expect('setNoDelay', handle.setNoDelay(true) === 0);
     for (const side of [client, handle]) {
       side.useUserBuffer(this.#buffer);
@@ -275,6 +292,7 @@ class Check {
   }
 
   async #shutDown(handle: TcpHandle): Promise<void> {
+    this.#awaited = 'shutdown';
     const status = await new Promise<number>((resolve) => {
       expect('shutdown', this.#handles.shutdown(handle, undefined, resolve) === 0);
     });

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict';
+import type { Server } from 'node:net';
+import { afterEach, describe, it, mock } from 'node:test';
+import { type TcpHandle, TcpHandles } from '../../src/http/tcp-handles.ts';
+import { countTimers } from '../timer-count.ts';
+import { until } from './checked-carrier.ts';
+import { errorOf } from './fake-handle.ts';
+
+/** A listening handle, or a client's. */
+type Tcp = TcpHandle & { onconnection: (status: number, accepted: TcpHandle) => void };
+
+interface Modules {
+  readonly stream_wrap: object;
+  readonly tcp_wrap: { readonly TCP: new (kind: number) => Tcp };
+}
+
+type Load = Parameters<typeof TcpHandles.check>[0];
+
+/** Node's internal modules. */
+const { binding } = process as unknown as {
+  binding<Name extends keyof Modules>(module: Name): Modules[Name];
+};
+
+afterEach(() => mock.timers.reset());
+
+/** Returns Node's modules, with changes of those named. */
+function changed(changes: Partial<Record<keyof Modules, object>>): Load {
+  return () => (module) => {
+    const name = module as keyof Modules;
+    return { ...binding(name), ...changes[name] };
+  };
+}
+
+/** Returns modules whose listening handles pass accepted ones, each changed. */
+function changedHandles(change: (handle: TcpHandle) => void): Load {
+  class TCP extends binding('tcp_wrap').TCP {
+    constructor(kind: number) {
+      super(kind);
+      let onConnection: Tcp['onconnection'] = () => {};
+      Object.defineProperty(this, 'onconnection', {
+        set(run: Tcp['onconnection']) {
+          onConnection = run;
+        },
+        get: () => (status: number, accepted: TcpHandle) => {
+          change(accepted);
+          onConnection(status, accepted);
+        },
+      });
+    }
+  }
+  return changed({ tcp_wrap: { TCP } });
+}
+
+/** Replaces a property of a handle, whose class has it. */
+function replace(handle: TcpHandle, name: string, value: unknown): void {
+  Object.defineProperty(handle, name, { value, configurable: true });
+}
+
+/** Returns the reason why handles are not available. Asserts that nothing of the check remains open. */
+async function reasonAgainst(load: Load): Promise<string> {
+  const open = resources();
+  const timers = countTimers();
+  const reason = await TcpHandles.check(load);
+  await until(() => resources().length <= open.length, 'everything is closed');
+  assert.equal(await timers.count(), 0);
+  timers.end();
+  if (typeof reason !== 'string') assert.fail('handles are available');
+  return reason;
+}
+
+/** The open handles of the process, and its timers that keep it alive. */
+function resources(): string[] {
+  return process
+    .getActiveResourcesInfo()
+    .filter((name) => /TCP|Timeout/.test(name))
+    .sort();
+}
+
+describe('The check of handles', () => {
+  it('finds them in this version of Node, and leaves nothing open', async () => {
+    const open = resources();
+    const timers = countTimers();
+    assert((await TcpHandles.check(changed({}))) instanceof TcpHandles);
+    await until(() => resources().length <= open.length, 'everything is closed');
+    assert.equal(await timers.count(), 0);
+    timers.end();
+  });
+
+  for (const name of ['WriteWrap', 'ShutdownWrap', 'streamBaseState', 'kReadBytesOrError']) {
+    it(`names ${name} if it is missing or of another type`, async () => {
+      for (const value of [undefined, null, 'text']) {
+        const reason = await reasonAgainst(changed({ stream_wrap: { [name]: value } }));
+        assert.equal(reason, `${name} is ${value === null ? 'null' : typeof value}`);
+      }
+    });
+  }
+
+  it('names a method of write requests that is missing', async () => {
+    class WriteWrap {}
+    const load = changed({ stream_wrap: { WriteWrap } });
+    assert.equal(await reasonAgainst(load), 'getAsyncId is undefined');
+  });
+
+  it('reports that Node refuses its internals', async () => {
+    const refuse = (): never => {
+      throw new Error('Access to this API has been restricted');
+    };
+    assert.equal(await reasonAgainst(refuse), 'Access to this API has been restricted');
+  });
+
+  for (const name of ['TCP', 'TCPConnectWrap']) {
+    it(`names ${name} if it is missing or of another type`, async () => {
+      for (const value of [undefined, null, 'text']) {
+        const reason = await reasonAgainst(changed({ tcp_wrap: { [name]: value } }));
+        assert.equal(reason, `${name} is ${value === null ? 'null' : typeof value}`);
+      }
+    });
+  }
+
+  it('names onconnection if a server does not have it', async () => {
+    const handles = await TcpHandles.check(changed({}));
+    assert(handles instanceof TcpHandles);
+    for (const _handle of [undefined, null, {}, { onconnection: null }]) {
+      const server = { _handle } as unknown as Server;
+      assert.throws(
+        () => handles.accept(server, () => {}),
+        /^Error: onconnection is (undefined|null)$/,
+      );
+    }
+  });
+
+  const METHODS = ['useUserBuffer', 'readStart', 'readStop', 'setNoDelay', 'getpeername'] as const;
+  const OTHERS = ['getsockname', 'writeBuffer', 'shutdown', 'close'] as const;
+  for (const name of [...METHODS, ...OTHERS]) {
+    it(`names ${name} if a handle does not have it`, async () => {
+      for (const value of [undefined, null, 7]) {
+        const load = changedHandles((handle) => {
+          if (name !== 'close') return replace(handle, name, value);
+          // The handle is to be closed all the same.
+          const { close } = handle;
+          Object.defineProperty(handle, name, {
+            configurable: true,
+            get() {
+              Object.defineProperty(handle, name, { value: close });
+              return value;
+            },
+          });
+        });
+        assert.equal(
+          await reasonAgainst(load),
+          `${name} is ${value === null ? 'null' : typeof value}`,
+        );
+      }
+    });
+  }
+
+  it('names writeQueueSize if a handle does not have it', async () => {
+    const load = changedHandles((handle) => replace(handle, 'writeQueueSize', undefined));
+    assert.equal(await reasonAgainst(load), 'writeQueueSize works in another way');
+  });
+});
+
+describe('The check of handles names a part that works in another way:', () => {
+  const CHANGES: Readonly<Record<string, readonly ((handle: TcpHandle) => void)[]>> = {
+    getpeername: [(handle) => replace(handle, 'getpeername', () => 0)],
+    getsockname: [
+      (handle) => replace(handle, 'getsockname', () => 0),
+      (handle) => replace(handle, 'getsockname', () => errorOf('EINVAL')),
+    ],
+    setNoDelay: [(handle) => replace(handle, 'setNoDelay', () => undefined)],
+    readStart: [
+      (handle) => replace(handle, 'readStart', () => undefined),
+      (handle) => replace(handle, 'readStart', () => errorOf('EINVAL')),
+    ],
+    readStop: [(handle) => replace(handle, 'readStop', () => errorOf('EINVAL'))],
+    onread: [
+      // Reads use a buffer that the carrier does not know.
+      (handle) => {
+        const { useUserBuffer } = handle;
+        replace(handle, 'useUserBuffer', () => useUserBuffer.call(handle, Buffer.alloc(64)));
+      },
+      // It is called with another object.
+      (handle) => {
+        const prototype = Object.getPrototypeOf(handle) as TcpHandle;
+        Object.defineProperty(handle, 'onread', {
+          set: (run: () => void) => Reflect.set(prototype, 'onread', () => run.call({}), handle),
+        });
+      },
+    ],
+    writeBuffer: [(handle) => replace(handle, 'writeBuffer', () => errorOf('EPIPE'))],
+    writeQueueSize: [(handle) => replace(handle, 'writeQueueSize', 7)],
+    shutdown: [(handle) => replace(handle, 'shutdown', () => 1)],
+    close: [
+      (handle) => {
+        const { close } = handle;
+        replace(handle, 'close', (onClosed: () => void) => {
+          close.call(handle, () => {});
+          replace(handle, 'readStart', () => 0);
+          onClosed();
+        });
+      },
+    ],
+  };
+  for (const [name, changes] of Object.entries(CHANGES)) {
+    it(name, async () => {
+      for (const change of changes) {
+        assert.equal(await reasonAgainst(changedHandles(change)), `${name} works in another way`);
+      }
+    });
+  }
+
+  it('streamBaseState, as onread', async () => {
+    const load = changed({ stream_wrap: { kReadBytesOrError: 1_000_000 } });
+    assert.equal(await reasonAgainst(load), 'onread works in another way');
+  });
+});
+
+describe('The check of handles names a part that has no effect:', () => {
+  /** Lets the time of the check pass, in place of a part. */
+  const pass = (): void => mock.timers.tick(2000);
+  const CHANGES: Readonly<Record<string, (handle: TcpHandle) => void>> = {
+    onread: (handle) => {
+      replace(handle, 'readStart', () => {
+        setImmediate(pass);
+        return 0;
+      });
+    },
+    shutdown: (handle) => {
+      replace(handle, 'shutdown', () => {
+        setImmediate(pass);
+        return 0;
+      });
+    },
+    close: (handle) => {
+      const { close } = handle;
+      replace(handle, 'close', () => {
+        close.call(handle, () => {});
+        setImmediate(pass);
+      });
+    },
+  };
+  for (const [name, change] of Object.entries(CHANGES)) {
+    it(name, async () => {
+      mock.timers.enable({ apis: ['setTimeout'] });
+      assert.equal(
+        await reasonAgainst(changedHandles(change)),
+        `${name} has no effect within 2000 ms`,
+      );
+    });
+  }
+
+  it('onconnection', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    class TCP extends binding('tcp_wrap').TCP {
+      constructor(kind: number) {
+        super(kind);
+        Object.defineProperty(this, 'onconnection', {
+          set() {},
+          get: () => (_: number, accepted: TcpHandle) => accepted.close(() => setImmediate(pass)),
+        });
+      }
+    }
+    assert.equal(
+      await reasonAgainst(changed({ tcp_wrap: { TCP } })),
+      'onconnection has no effect within 2000 ms',
+    );
+  });
+});
