@@ -1,10 +1,20 @@
 import assert from 'node:assert/strict';
-import type { Server } from 'node:net';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Server } from 'node:net';
+import { createInterface } from 'node:readline';
 import { afterEach, describe, it, mock } from 'node:test';
+import { promisify } from 'node:util';
+import { Worker } from 'node:worker_threads';
+import type { Application } from '../../src/http/application.ts';
 import { type TcpHandle, TcpHandles } from '../../src/http/tcp-handles.ts';
+import { RawClient } from '../integration/client.ts';
 import { countTimers } from '../timer-count.ts';
 import { until } from './checked-carrier.ts';
 import { errorOf } from './fake-handle.ts';
+import type { Served } from './serve-once.ts';
+import { createTestServer } from './test-server.ts';
 
 /** A listening handle, or a client's. */
 type Tcp = TcpHandle & { onconnection: (status: number, accepted: TcpHandle) => void };
@@ -264,5 +274,151 @@ describe('The check of handles names a part that has no effect:', () => {
       await reasonAgainst(changed({ tcp_wrap: { TCP } })),
       'onconnection has no effect within 2000 ms',
     );
+  });
+});
+
+const GET = 'GET /grid/health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
+const PROGRAM = new URL('serve-once.ts', import.meta.url).pathname;
+const [MAJOR = 0] = process.versions.node.split('.').map(Number);
+
+describe('A server', () => {
+  /** Runs a process that serves on a connection. */
+  const served = async (
+    flags: readonly string[],
+    env = {},
+  ): Promise<Served & { stderr: string }> => {
+    const { stdout, stderr } = await promisify(execFile)(
+      process.execPath,
+      [...flags, '--import', 'tsx', PROGRAM],
+      { env: { ...process.env, NODE_OPTIONS: '', ...env } },
+    );
+    return { ...(JSON.parse(stdout) as Served), stderr };
+  };
+
+  it('uses handles in a worker thread', async () => {
+    const start = `import('tsx/esm/api').then(({ register }) => (register(), import('${PROGRAM}')))`;
+    const worker = new Worker(start, { eval: true });
+    const [result] = await once(worker, 'message');
+    assert.deepEqual(result, { status: 200, reasons: [], sockets: 0 });
+  });
+
+  it('uses sockets where Node would print a deprecation, and none is printed', async () => {
+    const results = await Promise.all([
+      served(['--pending-deprecation']),
+      served([], { NODE_PENDING_DEPRECATION: '1' }),
+    ]);
+    for (const { stderr, ...result } of results) {
+      const reasons = ['process.binding would print a deprecation'];
+      assert.deepEqual(result, { status: 200, reasons, sockets: 1 });
+      assert.doesNotMatch(stderr, /DEP0111|process\.binding/);
+    }
+  });
+
+  it('uses sockets under the permission model', async () => {
+    const flag = MAJOR >= 24 ? '--permission' : '--experimental-permission';
+    const allowed = ['--allow-fs-read=*', '--allow-fs-write=*', '--allow-worker'];
+    const others =
+      MAJOR >= 25 ? ['--allow-net', '--allow-child-process'] : ['--allow-child-process'];
+    const { status, reasons, sockets } = await served([flag, ...allowed, ...others]);
+    assert.deepEqual({ status, sockets }, { status: 200, sockets: 1 });
+    assert.equal(reasons.length, 1);
+    assert.match(reasons[0] ?? '', /restricted|process\.binding/);
+  });
+
+  it('reports an error of accepting, and serves afterwards', async () => {
+    const listen = mock.method(Server.prototype, 'listen');
+    const { server, failures } = createTestServer();
+    const { port } = await server.listen('127.0.0.1', 0);
+    listen.mock.restore();
+    const { _handle: handle } = listen.mock.calls[0]!.this as unknown as { readonly _handle: Tcp };
+    for (const name of ['EMFILE', 'ENFILE', 'ECONNABORTED'] as const) {
+      handle.onconnection(errorOf(name), undefined as never);
+      assert.equal((failures.pop() as NodeJS.ErrnoException).code, name);
+      const client = new RawClient(port);
+      client.send(GET);
+      assert.equal((await client.response())?.status, 200);
+      client.destroy();
+    }
+    assert.deepEqual(failures, []);
+    server.abort();
+  });
+
+  it('serves after more connections than there are descriptors', async (context) => {
+    const words = ['-c', 'ulimit -n 200; exec "$@"', 'sh', process.execPath, '--import', 'tsx'];
+    const child = spawn('sh', [...words, PROGRAM, 'serve'], { stdio: ['pipe', 'pipe', 'inherit'] });
+    context.after(() => child.kill());
+    const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
+    const clients = Array.from({ length: 300 }, () => new RawClient(Number(line)));
+    for (const client of clients) client.send(GET);
+    const answers = await Promise.all(
+      clients.map((client) => client.response().catch(() => undefined)),
+    );
+    const statuses = answers.map((answer) => answer?.status);
+    assert(statuses.includes(200) && statuses.includes(undefined));
+    assert(statuses.every((status) => status === 200 || status === undefined));
+    for (const client of clients) client.destroy();
+    for (let tries = 0; ; tries++) {
+      assert(tries < 1000, 'it serves again');
+      const client = new RawClient(Number(line));
+      client.send(GET);
+      const answer = await client.response().catch(() => undefined);
+      client.destroy();
+      if (answer?.status === 200) break;
+    }
+  });
+
+  it('loses no connection that arrives as soon as it listens', async () => {
+    // Clients connect within the call that begins to listen, before it has returned.
+    const { listen } = Server.prototype;
+    const clients: RawClient[] = [];
+    const listening = mock.method(
+      Server.prototype,
+      'listen',
+      function (this: Server, ...options: Parameters<typeof listen>) {
+        this.prependOnceListener('listening', () => {
+          const { port } = this.address() as { readonly port: number };
+          for (let count = 0; count < 10; count++) clients.push(new RawClient(port));
+        });
+        return listen.apply(this, options);
+      },
+    );
+    const { server } = createTestServer();
+    await server.listen('127.0.0.1', 0);
+    listening.mock.restore();
+    assert.equal(clients.length, 10);
+    for (const client of clients) {
+      client.send(GET);
+      assert.equal((await client.response())?.status, 200);
+      client.destroy();
+    }
+    server.abort();
+  });
+
+  it('keeps the asynchronous context of one connection from all others', async () => {
+    const storage = new AsyncLocalStorage<number>();
+    const seen: (number | undefined)[] = [];
+    const wrap = (application: Application): Application => ({
+      open(request) {
+        const handler = application.open(request);
+        const { run } = handler;
+        return Object.assign(handler, {
+          run() {
+            seen.push(storage.getStore());
+            storage.enterWith(seen.length);
+            run.call(handler);
+          },
+        });
+      },
+    });
+    const { server } = createTestServer({}, { wrap });
+    const { port } = await server.listen('127.0.0.1', 0);
+    for (let round = 0; round < 2; round++) {
+      const clients = Array.from({ length: 5 }, () => new RawClient(port));
+      for (const client of clients) client.send(GET);
+      for (const client of clients) assert.equal((await client.response())?.status, 200);
+      for (const client of clients) client.destroy();
+    }
+    assert.deepEqual(seen, Array(10).fill(undefined));
+    server.abort();
   });
 });

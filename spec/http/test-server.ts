@@ -99,6 +99,8 @@ export interface TestServerParts {
   readonly closesIdle?: boolean;
   /** Makes the carriers of accepted sockets. */
   readonly carry?: ConstructorParameters<typeof HttpServer>[0]['carry'];
+  /** Called with the reason why plain connections have sockets. */
+  readonly onNoHandles?: (reason: string) => void;
   readonly compatibility?: Compatibility | undefined;
   /** The engine that stores the data, instead of a new one. */
   readonly engine?: EmbeddedEngine;
@@ -119,6 +121,7 @@ export function createTestServer(
     onBadType,
     closesIdle = false,
     carry,
+    onNoHandles,
     services = {},
     clock = new FakeClock(),
     sinks = [],
@@ -205,6 +208,7 @@ export function createTestServer(
     servedHosts,
     closesIdle,
     carry,
+    onNoHandles,
     fieldLines: crossOrigin.commonLines,
   });
   server.observe = statusCheck(router);
