@@ -13,7 +13,7 @@ import { checkDrain } from './drain-round.ts';
 import { FakeCarrier } from './fake-carrier.ts';
 import { heldServer, request } from './held-application.ts';
 import { type Client, client, drainNow, get, LIVE, poll, post } from './test-client.ts';
-import { createTestServer } from './test-server.ts';
+import { CARRIERS, createTestServer, type TestServerParts } from './test-server.ts';
 
 const LAST_REQUEST_MS = 1000;
 /** Length of a value that pauses reading until the client has read most of it, in bytes. */
@@ -288,8 +288,8 @@ function asking(port: number, request: string): Promise<string> {
  * A listening server, with a function that advances its clock by 0.5 ms a turn until a promise is
  * settled.
  */
-async function listening() {
-  const { server, clock } = createTestServer();
+async function listening(parts: TestServerParts) {
+  const { server, clock } = createTestServer({}, parts);
   const { port } = await server.listen('127.0.0.1', 0);
   const until = async <T>(promise: Promise<T>): Promise<T> => {
     let isDone = false;
@@ -306,101 +306,103 @@ async function listening() {
   return { server, clock, port, until };
 }
 
-describe('A server that drains', () => {
-  it('accepts and answers connections already in the kernel', async () => {
-    const { server, port, until } = await listening();
-    const answers = Promise.all(Array.from({ length: 100 }, () => asking(port, LIVE)));
-    // A connected client may have a connection that the server has not accepted.
-    while (server.connectionCount < 5) await nextTurn();
-    await until(server.drain());
-    for (const answer of await answers) assert.match(answer, /^HTTP\/1\.1 200 OK/);
-  });
+for (const { name, parts } of CARRIERS) {
+  describe(`A server on ${name} that drains`, () => {
+    it('accepts and answers connections already in the kernel', async () => {
+      const { server, port, until } = await listening(parts);
+      const answers = Promise.all(Array.from({ length: 100 }, () => asking(port, LIVE)));
+      // A connected client may have a connection that the server has not accepted.
+      while (server.connectionCount < 5) await nextTurn();
+      await until(server.drain());
+      for (const answer of await answers) assert.match(answer, /^HTTP\/1\.1 200 OK/);
+    });
 
-  it('goes on accepting after a long turn, in which connections may have arrived', async () => {
-    for (const turnMs of [0.6, 50]) {
-      const { server, clock, port, until } = await listening();
+    it('goes on accepting after a long turn, in which connections may have arrived', async () => {
+      for (const turnMs of [0.6, 50]) {
+        const { server, clock, port, until } = await listening(parts);
+        const drained = server.drain();
+        await nextTurn();
+        clock.endTurn();
+        const answer = asking(port, LIVE);
+        // The kernel connects the client; the server accepts in its next turn at the earliest.
+        await new Promise(process.nextTick);
+        clock.advance(turnMs);
+        clock.endTurn();
+        await until(drained);
+        assert.match(await answer, /^HTTP/, `${turnMs} ms`);
+      }
+    });
+
+    it('keeps idle connections of a client that has sent something within the last second', async () => {
+      const { server, clock, port, until } = await listening(parts);
+      const [live, idle, stranger] = ['127.0.0.1', '127.0.0.1', '127.0.0.2'].map(
+        (localAddress) => new RawClient(connect({ port, host: '127.0.0.1', localAddress })),
+      ) as [RawClient, RawClient, RawClient];
+      for (const other of [live, idle, stranger]) {
+        other.send(LIVE);
+        assert.equal((await other.response())?.status, 200);
+      }
+      clock.advance(LAST_REQUEST_MS);
+      live.send(LIVE);
+      await live.response();
       const drained = server.drain();
-      await nextTurn();
-      clock.endTurn();
-      const answer = asking(port, LIVE);
-      // The kernel connects the client; the server accepts in its next turn at the earliest.
-      await new Promise(process.nextTick);
-      clock.advance(turnMs);
-      clock.endTurn();
+      assert.equal(await until(stranger.response()), undefined);
+      for (const other of [live, idle]) {
+        other.send(LIVE);
+        assert.equal((await until(other.response()))?.fields.get('connection'), 'close');
+        other.destroy();
+      }
       await until(drained);
-      assert.match(await answer, /^HTTP/, `${turnMs} ms`);
-    }
-  });
+    });
 
-  it('keeps idle connections of a client that has sent something within the last second', async () => {
-    const { server, clock, port, until } = await listening();
-    const [live, idle, stranger] = ['127.0.0.1', '127.0.0.1', '127.0.0.2'].map(
-      (localAddress) => new RawClient(connect({ port, host: '127.0.0.1', localAddress })),
-    ) as [RawClient, RawClient, RawClient];
-    for (const other of [live, idle, stranger]) {
-      other.send(LIVE);
-      assert.equal((await other.response())?.status, 200);
-    }
-    clock.advance(LAST_REQUEST_MS);
-    live.send(LIVE);
-    await live.response();
-    const drained = server.drain();
-    assert.equal(await until(stranger.response()), undefined);
-    for (const other of [live, idle]) {
-      other.send(LIVE);
-      assert.equal((await until(other.response()))?.fields.get('connection'), 'close');
-      other.destroy();
-    }
-    await until(drained);
-  });
+    it('refuses connections afterwards', async () => {
+      const { server, port, until } = await listening(parts);
+      await until(server.drain());
+      assert.match(await asking(port, LIVE), /ECONNREFUSED/);
+    });
 
-  it('refuses connections afterwards', async () => {
-    const { server, port, until } = await listening();
-    await until(server.drain());
-    assert.match(await asking(port, LIVE), /ECONNREFUSED/);
-  });
+    it('waits for nothing once all connections are closed', async () => {
+      const { server, clock } = createTestServer({}, parts);
+      await server.listen('127.0.0.1', 0);
+      const drained = server.drain();
+      while (clock.endCount > 0) {
+        await nextTurn();
+        clock.endTurn();
+      }
+      await drained;
+      assert.equal(clock.timerCount, 0);
+    });
 
-  it('waits for nothing once all connections are closed', async () => {
-    const { server, clock } = createTestServer();
-    await server.listen('127.0.0.1', 0);
-    const drained = server.drain();
-    while (clock.endCount > 0) {
-      await nextTurn();
-      clock.endTurn();
-    }
-    await drained;
-    assert.equal(clock.timerCount, 0);
-  });
+    it('stops accepting after a second, even if a connection arrives in every turn', async () => {
+      const { server, clock } = createTestServer({}, parts);
+      const { port } = await server.listen('127.0.0.1', 0);
+      const drained = server.drain();
+      const answers: Promise<string>[] = [];
+      for (let ms = 0; ms < LAST_REQUEST_MS; ms += 50) {
+        assert.equal(server.connectionCount, 0, `${ms} ms`);
+        answers.push(asking(port, LIVE));
+        for (let turn = 0; turn < 10; turn++) await nextTurn();
+        clock.advance(50);
+        clock.endTurn();
+      }
+      assert(server.connectionCount > 15, 'no connection was opened after it stopped accepting');
+      while (server.connectionCount > 0) {
+        await nextTurn();
+        clock.settle();
+      }
+      await drained;
+      for (const answer of (await Promise.all(answers)).slice(0, -2)) assert.match(answer, /^HTTP/);
+    });
 
-  it('stops accepting after a second, even if a connection arrives in every turn', async () => {
-    const { server, clock } = createTestServer();
-    const { port } = await server.listen('127.0.0.1', 0);
-    const drained = server.drain();
-    const answers: Promise<string>[] = [];
-    for (let ms = 0; ms < LAST_REQUEST_MS; ms += 50) {
-      assert.equal(server.connectionCount, 0, `${ms} ms`);
-      answers.push(asking(port, LIVE));
-      for (let turn = 0; turn < 10; turn++) await nextTurn();
-      clock.advance(50);
-      clock.endTurn();
-    }
-    assert(server.connectionCount > 15, 'no connection was opened after it stopped accepting');
-    while (server.connectionCount > 0) {
-      await nextTurn();
-      clock.settle();
-    }
-    await drained;
-    for (const answer of (await Promise.all(answers)).slice(0, -2)) assert.match(answer, /^HTTP/);
+    it('cuts off connections accepted but not opened when it is aborted', async () => {
+      const { server, port, until } = await listening(parts);
+      const answer = asking(port, LIVE);
+      while (server.connectionCount < 1) await nextTurn();
+      const drained = server.drain();
+      assert.deepEqual(server.abort(), { connections: 1, requests: 0, responseBytes: 0 });
+      await until(drained);
+      await answer;
+      assert.match(await asking(port, LIVE), /ECONNREFUSED/);
+    });
   });
-
-  it('cuts off connections accepted but not opened when it is aborted', async () => {
-    const { server, port, until } = await listening();
-    const answer = asking(port, LIVE);
-    while (server.connectionCount < 1) await nextTurn();
-    const drained = server.drain();
-    assert.deepEqual(server.abort(), { connections: 1, requests: 0, responseBytes: 0 });
-    await until(drained);
-    await answer;
-    assert.match(await asking(port, LIVE), /ECONNREFUSED/);
-  });
-});
+}

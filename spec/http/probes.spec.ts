@@ -9,41 +9,45 @@ import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { readResponses } from './response-reader.ts';
 import { assertAfter, client, get, LIVE } from './test-client.ts';
-import { createTestServer } from './test-server.ts';
+import { CARRIERS, createTestServer } from './test-server.ts';
 
 const HALF = LIVE.slice(0, 20);
 
 describe('A listener that closes idle connections', () => {
-  it('accepts one more by closing the longest idle one', async () => {
-    const { server, clock } = createTestServer({ connectionsMax: 3 }, { closesIdle: true });
-    const { port } = await server.listen('127.0.0.1', 0);
-    const opened: Socket[] = [];
-    const open = async (request: string): Promise<Socket> => {
-      const socket = connect(port, '127.0.0.1');
-      opened.push(socket);
-      socket.write(request);
+  for (const { name, parts } of CARRIERS)
+    it(`accepts one more by closing the longest idle one, on ${name}`, async () => {
+      const { server, clock } = createTestServer(
+        { connectionsMax: 3 },
+        { closesIdle: true, ...parts },
+      );
+      const { port } = await server.listen('127.0.0.1', 0);
+      const opened: Socket[] = [];
+      const open = async (request: string): Promise<Socket> => {
+        const socket = connect(port, '127.0.0.1');
+        opened.push(socket);
+        socket.write(request);
+        clock.advance(1);
+        if (request === LIVE) await once(socket, 'data');
+        else await once(socket, 'connect');
+        for (let turn = 0; turn < 20; turn++) await nextTurn();
+        return socket;
+      };
+      const used = await open(LIVE);
+      const half = await open(HALF);
+      const idle = await open('');
       clock.advance(1);
-      if (request === LIVE) await once(socket, 'data');
-      else await once(socket, 'connect');
-      for (let turn = 0; turn < 20; turn++) await nextTurn();
-      return socket;
-    };
-    const used = await open(LIVE);
-    const half = await open(HALF);
-    const idle = await open('');
-    clock.advance(1);
-    used.write(LIVE);
-    await once(used, 'data');
-    for (const closed of [half, idle, used]) {
-      closed.resume();
-      const ended = once(closed, 'close');
-      await open(LIVE);
-      await ended;
-      assert.equal(server.connectionCount, 3);
-    }
-    for (const socket of opened) socket.destroy();
-    server.abort();
-  });
+      used.write(LIVE);
+      await once(used, 'data');
+      for (const closed of [half, idle, used]) {
+        closed.resume();
+        const ended = once(closed, 'close');
+        await open(LIVE);
+        await ended;
+        assert.equal(server.connectionCount, 3);
+      }
+      for (const socket of opened) socket.destroy();
+      server.abort();
+    });
 });
 
 describe('A separate time limit for the first request', () => {

@@ -23,6 +23,7 @@ import type { RequestHead } from '../../src/http/request-head.ts';
 import type { ResponseDelay } from '../../src/http/response-delay.ts';
 import type { ServedHosts } from '../../src/http/served-hosts.ts';
 import { HttpServer } from '../../src/http/server.ts';
+import { SocketCarrier } from '../../src/http/socket-carrier.ts';
 import type { TlsIdentity } from '../../src/http/tls.ts';
 import { ROUTES } from '../../src/member/routes.ts';
 import { type Maintenance, persistenceActions } from '../../src/persistence/persistence-actions.ts';
@@ -43,6 +44,12 @@ import { type WanCalls, wanActions } from '../../src/wan/wan-actions.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { DEFAULT_LIMITS } from './default-limits.ts';
 import type { FakeCarrier } from './fake-carrier.ts';
+
+/** The carriers of plain connections: those on handles, and those on sockets. */
+export const CARRIERS: readonly { readonly name: string; readonly parts: TestServerParts }[] = [
+  { name: 'a handle', parts: {} },
+  { name: 'a socket', parts: { carry: (socket, host) => new SocketCarrier(socket, host) } },
+];
 
 const QUEUE_CAPACITIES = new Map([
   ['two-items', 2],

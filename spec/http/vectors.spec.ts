@@ -1,14 +1,13 @@
 /**
  * Covers src/http. Runs the vectors of spec/vectors/http in one piece, split at some bytes, and
- * byte by byte; and over real sockets, in one piece or in two. With real sockets a server reads and
- * writes through the sockets' handles, which in-memory sockets do not have.
+ * byte by byte; and over connections of the system, on each carrier, in one piece or in two.
  */
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { after, describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createTestServer, type TestServer } from './test-server.ts';
+import { CARRIERS, createTestServer, type TestServer } from './test-server.ts';
 import { readVectors, VECTORS } from './vector.ts';
 import { runBytes, runPieces, runVector, type SendPieces } from './vector-run.ts';
 
@@ -25,10 +24,16 @@ const TURNS_MAX = 100_000;
 for (const name of readdirSync(VECTORS).sort()) {
   describe(`vectors of ${name}`, async () => {
     const server = createTestServer();
-    const listening = createTestServer();
-    const { port } = await listening.server.listen('127.0.0.1', 0);
-    after(() => listening.server.abort());
-    const send = sendingOver(listening, port);
+    const served = CARRIERS.map((carrier) => {
+      const listening = createTestServer({}, carrier.parts);
+      return { carrier: carrier.name, listening };
+    });
+    const sending: SendPieces[] = [];
+    for (const { listening } of served) {
+      const { port } = await listening.server.listen('127.0.0.1', 0);
+      after(() => listening.server.abort());
+      sending.push(sendingOver(listening, port));
+    }
     for (const [index, vector] of readVectors(new URL(name, VECTORS).pathname).entries()) {
       const { title, request } = vector;
       it(title, async () => {
@@ -38,8 +43,10 @@ for (const name of readdirSync(VECTORS).sort()) {
       const middle = request.length >> 1;
       const pieces =
         index % 2 === 0 ? [request] : [request.subarray(0, middle), request.subarray(middle)];
-      it(`${title}, over a socket`, () =>
-        runPieces(vector, listening, send, pieces, `in ${pieces.length} piece(s)`));
+      for (const [at, { carrier, listening }] of served.entries()) {
+        it(`${title}, over ${carrier}`, () =>
+          runPieces(vector, listening, sending[at]!, pieces, `in ${pieces.length} piece(s)`));
+      }
     }
   });
 }
