@@ -61,6 +61,10 @@ export class ServerProcess {
     return this.#port;
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   /** Null while it runs, and where a signal ended it. */
   get exitCode(): number | null {
     return this.#child.exitCode;
