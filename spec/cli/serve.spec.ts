@@ -31,6 +31,7 @@ const MEMBER: ServedMember = {
   port: 5701,
   healthPort: undefined,
   memoryBytesMax: 1_073_741_824,
+  backlogWarning: undefined,
   stopRequested: NEVER,
   reload: () => Promise.resolve(),
   withdraw: () => {},
@@ -338,6 +339,19 @@ test('on a terminal, one line shows address, groups, memory and whether data is 
   assert.deepEqual(Object.keys(fields), ['level', 'time', 'pid']);
   source.emit('SIGTERM');
   assert.equal(await exit, 0);
+});
+
+test('the line shows a limit of the system below the backlog, and nothing about a sufficient one', async () => {
+  const backlogWarning = 'net.core.somaxconn is 128, which is below 4096';
+  for (const warning of [backlogWarning, undefined]) {
+    const { exit, source, lines, firstLine } = served({ backlogWarning: warning });
+    await firstLine;
+    source.emit('SIGTERM');
+    assert.equal(await exit, 0);
+    assert.deepEqual([lines[0]?.msg, lines[0]?.backlog], ['listening', warning]);
+  }
+  const shown = listeningLine({ ...MEMBER, backlogWarning }, configWith({}));
+  assert.ok(shown.endsWith(`when this process ends; ${backlogWarning}`), shown);
 });
 
 test('the line of a member on all interfaces, with TLS, health port and persistence', () => {

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RawClient, requestBytes } from './client.ts';
-import { OPEN_TO_PROGRAMS, refusal, serve } from './member-process.ts';
+import { OPEN_TO_PROGRAMS, PROCESS_MEMORY, refusal, serve, serveWith } from './member-process.ts';
 
 describe('gridnode serve', () => {
   it('completes every response when it is stopped under load, and exits with 0', async () => {
@@ -83,5 +83,31 @@ describe('gridnode serve', () => {
       }
     }
     assert.deepEqual(await exited, [0, null]);
+  });
+
+  it('reports once that sockets serve where the handles of Node are not available', async () => {
+    const { child, exited, lines, port, healthPort } = await serveWith(
+      { environment: { NODE_OPTIONS: '--pending-deprecation' } },
+      ...['--max-memory', PROCESS_MEMORY, '--health-port', '0'],
+    );
+    const statuses: unknown[] = [];
+    for (const each of [port, healthPort]) {
+      const client = new RawClient(each);
+      client.send('GET /grid/health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      statuses.push((await client.response())?.status);
+    }
+    child.kill('SIGTERM');
+    assert.deepEqual(await exited, [0, null]);
+    assert.deepEqual(statuses, [200, 200]);
+    assert.deepEqual(
+      lines.filter(({ msg }) => msg.includes('sockets')).map(({ level, msg }) => [level, msg]),
+      [
+        [
+          'warn',
+          "connections are served through Node's sockets, which is slower: " +
+            'process.binding would print a deprecation',
+        ],
+      ],
+    );
   });
 });

@@ -1,6 +1,6 @@
 /**
  * The line that a terminal shows once the member serves: its address, its groups, the memory for
- * data, and whether the data is persistent. Tested by serve.spec.ts.
+ * data, whether the data is persistent, and a low limit of the system. Tested by serve.spec.ts.
  */
 import type { Config } from '../member/config.ts';
 import type { Member } from '../member/member.ts';
@@ -10,10 +10,10 @@ const ALL_ADDRESSES: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
 /** Returns one line with a URL. */
 export function listeningLine(
-  member: Pick<Member, 'address' | 'port' | 'healthPort' | 'memoryBytesMax'>,
+  member: Pick<Member, 'address' | 'port' | 'healthPort' | 'memoryBytesMax' | 'backlogWarning'>,
   config: Config,
 ): string {
-  const { address, port, healthPort, memoryBytesMax } = member;
+  const { address, port, healthPort, memoryBytesMax, backlogWarning } = member;
   const scheme = config.tlsEnabled ? 'https' : 'http';
   const host = ALL_ADDRESSES.has(address) ? 'localhost' : bracketed(address);
   const segment = config.pathSegment ?? SEGMENTS[config.compatibility];
@@ -28,6 +28,7 @@ export function listeningLine(
     config.persistenceEnabled
       ? `data is stored in ${JSON.stringify(config.dataDirectory)}`
       : 'data is stored in memory only and lost when this process ends',
+    ...(backlogWarning === undefined ? [] : [backlogWarning]),
   ].join('; ');
 }
 

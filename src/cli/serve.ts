@@ -92,9 +92,9 @@ async function run(
     return reportNotStarted(started.error, config, log, fatal);
   }
   const { member } = started;
-  const { address, port, healthPort } = member;
+  const { address, port, healthPort, backlogWarning: backlog } = member;
   if (screen.isLogForPeople) log.info(listeningLine(member, config));
-  else log.info({ address, port, healthPort, ...explainMemory(config) }, 'listening');
+  else log.info({ address, port, healthPort, backlog, ...explainMemory(config) }, 'listening');
   void notifyManager('READY=1');
   events.onReload = () => member.reload();
   events.onIgnored = (signal) => log.info({ signal }, 'signal ignored');

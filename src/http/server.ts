@@ -41,7 +41,7 @@ const SHORT_TURN_MS = 0.5;
  * Maximum number of connections that the kernel has established and the server has not accepted. The rest
  * of a larger burst waits for its clients to repeat their packets, a second or more.
  */
-const BACKLOG_MAX = 4096;
+export const BACKLOG_MAX = 4096;
 
 type CarrierMaker = (socket: Socket, host: CarrierHost) => Carrier;
 

@@ -7,6 +7,7 @@ import { configFault } from '../config/finding.ts';
 import type { MapLifetimes } from '../data/map-lifetimes.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';
+import { backlogWarning } from '../servers/backlog-limit.ts';
 import { type Audit, openAudit } from '../telemetry/audit.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Config } from './config.ts';
@@ -22,6 +23,8 @@ export interface Member {
   readonly healthPort: number | undefined;
   /** Memory for stored data, in bytes. */
   readonly memoryBytesMax: number;
+  /** A sentence about a limit of the system that lowers the servers' backlog, if there is one. */
+  readonly backlogWarning: string | undefined;
   /** Reads the configuration again and applies the reloadable settings. The result is logged. */
   reload(): Promise<void>;
   /** Resolves when a client requests the end of the member. */
@@ -81,6 +84,7 @@ export async function startMember(
     port: servers.bound.port,
     healthPort: servers.healthPort,
     memoryBytesMax: config.maxMemory,
+    backlogWarning: backlogWarning(),
     async reload() {
       await reloader.reload();
     },

@@ -85,7 +85,8 @@ export class HttpServers implements Part<Config> {
     const { connectionsMax, healthConnectionsMax, refusedConnectionsMax, warning } = this.#shares;
     if (warning !== undefined) log.warn(warning);
     const onFailure = (error: unknown) => log.error({ err: error }, 'a request failed');
-    const common = { clock, onFailure, refusedConnectionsMax, fieldLines };
+    const onNoHandles = slowerConnectionsWarning(log);
+    const common = { clock, onFailure, onNoHandles, refusedConnectionsMax, fieldLines };
     const data = new HttpServer({
       ...common,
       application,
@@ -196,6 +197,16 @@ function healthLimits(config: Config, connectionsMax: number) {
     headerTimeoutSeconds: Math.min(config.headerTimeoutSeconds, HEALTH_FIRST_REQUEST_SECONDS),
     bodyBytesMax: HEALTH_BODY_BYTES_MAX,
     inFlightBytesMax: connectionsMax * HEALTH_IN_FLIGHT_BYTES,
+  };
+}
+
+/** Returns a function that logs once, for both servers, why connections have sockets. */
+function slowerConnectionsWarning(log: Log): (reason: string) => void {
+  let hasWarned = false;
+  return (reason) => {
+    if (hasWarned) return;
+    hasWarned = true;
+    log.warn(`connections are served through Node's sockets, which is slower: ${reason}`);
   };
 }
 
