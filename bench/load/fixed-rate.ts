@@ -13,6 +13,7 @@ import { connect, type Socket } from 'node:net';
 import { constants, setPriority } from 'node:os';
 import { percentile, Random } from '../harness.ts';
 import { type Exchange, KEY, keyOf } from './request.ts';
+import { responseLength } from './response-length.ts';
 
 export interface FixedRate {
   readonly port: number;
@@ -102,7 +103,7 @@ async function send(): Promise<FixedRateFigures> {
   const requests = Array.from({ length: Math.min(REQUESTS_MAX, total) }, () =>
     Buffer.from(order.exchange.request.replace(KEY, keyOf(random.below(order.keyCount)))),
   );
-  const answerBytes = await firstAnswerBytes(requests[0]!);
+  const answerBytes = await responseLength(order.port, requests[0]!, order.exchange);
   const latenciesMs = new Float64Array(total);
   let answered = 0;
   const onAnswer = (index: number) => {
@@ -132,20 +133,4 @@ async function send(): Promise<FixedRateFigures> {
   const sorted = latenciesMs.subarray(warm).sort();
   const us = (share: number) => percentile(sorted, share) * 1000;
   return { p50Us: us(0.5), p99Us: us(0.99), p999Us: us(0.999) };
-}
-
-/** Resolves with the length of the response, including its header. */
-async function firstAnswerBytes(request: Buffer): Promise<number> {
-  const socket = connect(order.port, '127.0.0.1', () => socket.write(request));
-  let text = '';
-  for await (const chunk of socket as AsyncIterable<Buffer>) {
-    text += chunk.toString('latin1');
-    const headerEnd = text.indexOf('\r\n\r\n') + 4;
-    if (headerEnd < 4) continue;
-    const bytes = headerEnd + Number(/^content-length: (\d+)/im.exec(text)?.[1] ?? 0);
-    if (text.length >= bytes) break;
-  }
-  const { answer } = order.exchange;
-  if (!text.startsWith(answer)) throw new Error(`"${text.slice(0, 80)}" is not "${answer}"`);
-  return text.length;
 }

@@ -1,13 +1,15 @@
 /**
  * The generators of requests: wrk if it is installed, otherwise autocannon. autocannon runs in Node
  * and saturates before a server does, so it flattens every ratio; it is for machines without wrk.
- * Each runs in a separate process.
+ * Our own connector makes a connection for each request where these cannot: if the client ends it
+ * first, in bursts, and in place of autocannon. Each runs in a separate process.
  */
 import { execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { ConnectorFigures, ConnectorOrder } from './connector.ts';
 import { programWords } from './program.ts';
-import type { Request } from './request.ts';
+import { exchangeOf, type Request } from './request.ts';
 
 /** Interval at which autocannon checks whether it has made all its requests. */
 const SAMPLE_MS = 50;
@@ -25,6 +27,10 @@ export interface Load {
   readonly seconds: number;
   /** autocannon only: this many requests instead of the seconds. */
   readonly amount?: number;
+  /** Side that ends the connection after each request; without it, connections are kept. */
+  readonly ends?: 'server' | 'client';
+  /** With `ends` only: number of bursts of all connections at once, instead of the seconds. */
+  readonly bursts?: number;
 }
 
 export interface LoadFigures {
@@ -36,6 +42,8 @@ export interface LoadFigures {
   readonly p999Us: number;
   /** Number of responses later than two seconds. */
   readonly late: number;
+  /** Time from the begin of a burst to its last response, the median of all; NaN without bursts. */
+  readonly burstUs: number;
 }
 
 export interface Generator {
@@ -54,6 +62,7 @@ export function isWrkInstalled(): boolean {
 const run = promisify(execFile);
 
 async function driveWrk(load: Load): Promise<LoadFigures> {
+  if (load.ends === 'client' || load.bursts !== undefined) return driveConnector(load, load.ends);
   const script = join(import.meta.dirname, 'requests.lua');
   const url = `http://127.0.0.1:${load.port}/`;
   const whole = Math.ceil(load.seconds);
@@ -62,6 +71,7 @@ async function driveWrk(load: Load): Promise<LoadFigures> {
     LOAD_REQUESTS: load.requests.map(lineOf).join('\n'),
     LOAD_DEPTH: String(load.depth),
     LOAD_KEYS: String(load.keyCount),
+    LOAD_CLOSES: String(load.ends === 'server'),
   };
   // wrk accepts only whole seconds; when interrupted, it ends early with the figures so far. On a
   // busy machine it may not have begun by then, so it gets more time.
@@ -84,6 +94,7 @@ async function driveWrk(load: Load): Promise<LoadFigures> {
     p99Us: knownUs(p99),
     p999Us: knownUs(p999),
     late,
+    burstUs: Number.NaN,
   };
 }
 
@@ -103,6 +114,7 @@ interface AutocannonResult {
 }
 
 async function driveAutocannon(load: Load): Promise<LoadFigures> {
+  if (load.ends !== undefined) return driveConnector(load, load.ends);
   const { requests: kinds, keyCount, connections, depth, amount } = load;
   const options = {
     url: `http://127.0.0.1:${load.port}`,
@@ -126,6 +138,27 @@ async function driveAutocannon(load: Load): Promise<LoadFigures> {
     p99Us: knownUs(latency.p99 * 1000),
     p999Us: knownUs(latency.p99_9 * 1000),
     late: 0,
+    burstUs: Number.NaN,
+  };
+}
+
+/** Makes a connection for each request, all of the first kind. */
+async function driveConnector(load: Load, ends: Load['ends'] = 'server'): Promise<LoadFigures> {
+  const { port, keyCount, connections, seconds, bursts } = load;
+  const [request] = load.requests;
+  if (request === undefined) throw new RangeError('Cannot load a server without a request');
+  const exchange = exchangeOf(request);
+  const order: ConnectorOrder = { port, exchange, keyCount, connections, seconds, bursts, ends };
+  const words = [...programWords('bench/load/connector'), JSON.stringify(order)];
+  const { stdout } = await run(process.execPath, words);
+  const { requests, failed, us, burstUs, ...latencies } = JSON.parse(stdout) as ConnectorFigures;
+  refuseFailures([failed], requests);
+  return {
+    ...latencies,
+    requests,
+    requestsPerSecond: (requests / us) * 1e6,
+    late: 0,
+    burstUs: burstUs ?? Number.NaN,
   };
 }
 

@@ -8,6 +8,8 @@ local depth, key_count = tonumber(os.getenv("LOAD_DEPTH")), tonumber(os.getenv("
 -- A prime, so that successive requests have distant keys.
 local stride = 7919
 local batch_count_min = 256
+-- Whether the server ends the connection after each request.
+local closes = os.getenv("LOAD_CLOSES") == "true"
 -- Limit of the requested keys, which is more than any cache has room for.
 local keys_asked_max = 262144
 local batches, at = {}, 0
@@ -18,7 +20,7 @@ local function read_kinds()
   for line in os.getenv("LOAD_REQUESTS"):gmatch("[^\n]+") do
     local times, method, bytes, target = line:match("^(%d+) (%S+) (%S+) (.+)$")
     local body = tonumber(bytes) >= 0 and ("x"):rep(tonumber(bytes)) or nil
-    local headers = body and { ["Content-Type"] = "text/plain" } or nil
+    local headers = { ["Content-Type"] = body and "text/plain", ["Connection"] = closes and "close" or nil }
     local text = wrk.format(method, target, headers, body)
     local from, to = text:find("{key}", 1, true)
     local kind = from and { text:sub(1, from - 1), text:sub(to + 1) } or { text }

@@ -1,6 +1,7 @@
-/** A work that a generator drives: as many requests as possible over keep-alive connections. */
+/** A work that a generator drives: as many requests as possible, over kept connections or one for each. */
 import { fill } from '../load/fill.ts';
 import type { Load } from '../load/generator.ts';
+import { listenOverflows } from '../load/listen-overflows.ts';
 import type { Request } from '../load/request.ts';
 import type { Operation, Peer } from './peer.ts';
 import type { PeerProcess } from './peer-process.ts';
@@ -23,6 +24,10 @@ export interface LoadOptions {
   readonly valueBytes?: number;
   readonly connections?: number;
   readonly depth?: number;
+  /** Side that ends the connection after each request; without it, connections are kept. */
+  readonly ends?: 'server' | 'client';
+  /** With `ends` only: number of bursts of all connections, instead of the seconds of a round. */
+  readonly bursts?: number;
   /** A peer that takes part a second time, with one request at a time on a connection. */
   readonly oneByOne?: string;
   readonly placement?: Placement;
@@ -48,7 +53,7 @@ export function loadWork(options: LoadOptions): Work {
 
 /** Returns the peer's side, or none if the peer lacks one of the operations. */
 function sideOf(peer: Peer, arena: Arena, options: LoadOptions, placement: Placement): Side[] {
-  const { valueBytes = 100, connections = 64, depth = 1, keyCount = KEYS } = options;
+  const { valueBytes = 100, connections = 64, depth = 1, keyCount = KEYS, ends, bursts } = options;
   const requests: Request[] = [];
   for (const [operation, times] of Object.entries(options.operations)) {
     const request = peer.request(operation as Operation, valueBytes);
@@ -64,6 +69,8 @@ function sideOf(peer: Peer, arena: Arena, options: LoadOptions, placement: Place
       connections,
       depth,
       seconds: arena.size.seconds,
+      ...(ends && { ends }),
+      ...(bursts && { bursts }),
     });
   return [
     {
@@ -87,8 +94,14 @@ export async function measured(arena: Arena, process: PeerProcess, load: Load): 
   const generator = process.peer.generator ?? arena.generator;
   const before = process.cpuUs();
   const ownBefore = process.ownCpuUs();
-  const { requests, requestsPerSecond, p50Us, p99Us, p999Us } = await generator.drive(load);
+  const overflowsBefore = listenOverflows();
+  const { requests, requestsPerSecond, burstUs, ...latencies } = await generator.drive(load);
+  const { p50Us, p99Us, p999Us } = latencies;
   const cpuUs = (process.cpuUs() - before) / requests;
   const ownCpuUs = (process.ownCpuUs() - ownBefore) / requests;
-  return { perSecond: requestsPerSecond, cpuUs, ownCpuUs, p50Us, p99Us, p999Us };
+  const common = { cpuUs, ownCpuUs, p50Us, p99Us, p999Us };
+  if (load.ends === undefined) return { ...common, perSecond: requestsPerSecond };
+  const overflows = listenOverflows() - overflowsBefore;
+  if (load.bursts === undefined) return { ...common, overflows, perSecond: requestsPerSecond };
+  return { ...common, overflows, burstMs: burstUs / 1000 };
 }

@@ -130,5 +130,5 @@ async function benchmark(load: Load, amount: number): Promise<LoadFigures> {
   if (!(requestsPerSecond > 0))
     throw new Error(`Cannot read the output of redis-benchmark: ${line}`);
   const latencies = { p50Us: p50 * 1000, p99Us: p99 * 1000, p999Us: Number.NaN };
-  return { requests: amount, requestsPerSecond, ...latencies, late: 0 };
+  return { requests: amount, requestsPerSecond, ...latencies, late: 0, burstUs: Number.NaN };
 }

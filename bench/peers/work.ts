@@ -30,6 +30,8 @@ export const FIGURES = {
   p50Us: { unit: 'µs p50', digits: 0 },
   p99Us: { unit: 'µs p99', digits: 0 },
   p999Us: { unit: 'µs p99.9', digits: 0 },
+  burstMs: { unit: 'ms to the last response of a burst', digits: 1 },
+  overflows: { unit: 'overflows of the accept queue', digits: 0 },
   bytesPerEntry: { unit: 'bytes per entry', digits: 1 },
   startMs: { unit: 'ms to the first response', digits: 0 },
   idleMib: { unit: 'MiB idle', digits: 1 },

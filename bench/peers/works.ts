@@ -11,11 +11,15 @@ const WITH_REDIS = [...SERVERS, 'redis'];
 const GRIDS = ['gridnode', 'original'];
 const REST_PEERS = ['gridnode', 'webdis', 'original'];
 const COUNTS = ['on-redis', 'on-redis-1'];
+const CLOSING = ['gridnode', 'node:http', 'nginx', 'webdis'];
 const KIB = 1024;
 
 const three = { peers: ['three-on-redis', 'three-originals'], placement: 'all' } as const;
 const get = { operations: { get: 1 }, peers: SERVERS };
 const set = { operations: { set: 1 }, peers: SERVERS };
+/** A connection for each request. The original ignores `Connection: close`. */
+const serverEnds = { operations: { get: 1 }, peers: CLOSING, ends: 'server' } as const;
+const clientEnds = { ...serverEnds, peers: [...CLOSING, 'original'], ends: 'client' } as const;
 
 const loads: readonly LoadOptions[] = [
   { ...get, name: 'get-100', about: 'GET of 100 B' },
@@ -142,8 +146,33 @@ const loads: readonly LoadOptions[] = [
   },
 ];
 
+/** The works with a connection for each request. */
+const connections: readonly LoadOptions[] = [
+  ...[1, 64, 512].flatMap((count): LoadOptions[] => [
+    {
+      ...serverEnds,
+      name: `connections-server-${count}`,
+      about: `a connection for each GET, ended by the server, ${count} at a time`,
+      connections: count,
+    },
+    {
+      ...clientEnds,
+      name: `connections-client-${count}`,
+      about: `a connection for each GET, ended by the client, ${count} at a time`,
+      connections: count,
+    },
+  ]),
+  {
+    ...clientEnds,
+    name: 'connections-burst',
+    about: 'bursts of 1,000 connections with a GET each',
+    connections: 1000,
+    bursts: 10,
+  },
+];
+
 export const WORKS: readonly Work[] = [
-  ...loads.map(loadWork),
+  ...[...loads, ...connections].map(loadWork),
   // With twenty waiting polls, the original responds to no other request.
   blockedPollsWork('blocked-polls', 'up to 1,000 waiting polls woken', ['gridnode', 'redis']),
   latencyWork('latency', 'GET of 100 B at half of the peak rate', SERVERS),

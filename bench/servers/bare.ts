@@ -1,18 +1,18 @@
 /**
  * The ceiling in Node: a net.Server that parses nothing and writes one fixed response for each
  * blank line that it receives. It shows the bare cost of a socket and a write. Like a member, it
- * prints a line of JSON with its port. Its optional arguments are the port and the length of the
- * content. The body of a request must not contain a blank line.
+ * prints a line of JSON with its port. Its optional arguments are the port, the length of the
+ * content, and `close` to end each connection after its first response. The body of a request must
+ * not contain a blank line.
  */
 import { type AddressInfo, createServer } from 'node:net';
+import { fixedResponse } from './fixed-response.ts';
 
 const VALUE_BYTES = Number(process.argv[3] ?? 100);
 const BLANK_LINE = Buffer.from('\r\n\r\n');
 
-const response = Buffer.from(
-  'HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\nContent-Type: text/plain\r\n' +
-    `Content-Length: ${VALUE_BYTES}\r\n\r\n${'x'.repeat(VALUE_BYTES)}`,
-);
+const closes = process.argv[4] === 'close';
+const response = fixedResponse(VALUE_BYTES, closes);
 /** The repeated response, by the number of repetitions. */
 const repeated = new Map<number, Buffer>();
 
@@ -34,7 +34,9 @@ const server = createServer({ noDelay: true }, (socket) => {
       from = at + BLANK_LINE.length;
     }
     matched = endOf(chunk, from);
-    if (count > 0) socket.write(times(count));
+    if (count === 0) return;
+    if (closes) socket.end(response);
+    else socket.write(times(count));
   });
   socket.on('error', () => socket.destroy());
 });

@@ -1,6 +1,6 @@
 /**
  * The handles of Node's TCP connections, without `net.Socket`. A socket adds two streams, emitters and some
- * thirty objects to each connection, which cost more than the connection itself (bench: http-load).
+ * thirty objects to each connection, which cost more than the connection itself (bench: connections).
  *
  * Handles are internal to Node. This file names everything of them that is used, and `tcpHandles` checks
  * it once in each process: that it exists, and over one connection to itself that it works as expected. If
