@@ -5,7 +5,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RawClient, requestBytes } from './client.ts';
-import { OPEN_TO_PROGRAMS, PROCESS_MEMORY, refusal, serve, serveWith } from './member-process.ts';
+import {
+  ON_SOCKETS,
+  OPEN_TO_PROGRAMS,
+  PROCESS_MEMORY,
+  refusal,
+  serve,
+  serveWith,
+} from './member-process.ts';
 
 describe('gridnode serve', () => {
   it('completes every response when it is stopped under load, and exits with 0', async () => {
@@ -87,7 +94,7 @@ describe('gridnode serve', () => {
 
   it('reports once that sockets serve where the handles of Node are not available', async () => {
     const { child, exited, lines, port, healthPort } = await serveWith(
-      { environment: { NODE_OPTIONS: '--pending-deprecation' } },
+      { environment: { NODE_PENDING_DEPRECATION: '1' } },
       ...['--max-memory', PROCESS_MEMORY, '--health-port', '0'],
     );
     const statuses: unknown[] = [];
@@ -100,14 +107,8 @@ describe('gridnode serve', () => {
     assert.deepEqual(await exited, [0, null]);
     assert.deepEqual(statuses, [200, 200]);
     assert.deepEqual(
-      lines.filter(({ msg }) => msg.includes('sockets')).map(({ level, msg }) => [level, msg]),
-      [
-        [
-          'warn',
-          "connections are served through Node's sockets, which is slower: " +
-            'process.binding would print a deprecation',
-        ],
-      ],
+      lines.filter(({ msg }) => msg.startsWith(ON_SOCKETS)).map(({ level, msg }) => [level, msg]),
+      [['warn', `${ON_SOCKETS}, which is slower: process.binding would print a deprecation`]],
     );
   });
 });
