@@ -186,7 +186,13 @@ function bindingOf(): (module: string) => object {
   // Node replaces the function by one that prints the deprecation.
   if (Object.getPrototypeOf(binding) !== Function.prototype)
     throw new Error('process.binding would print a deprecation');
-  return binding;
+  return (module) => {
+    try {
+      return binding(module);
+    } catch (error) {
+      throw new Error('Node refuses process.binding', { cause: error });
+    }
+  };
 }
 
 /** Uses every part of a handle over one connection of this process to itself. */
