@@ -4,7 +4,7 @@
  *
  * Handles are internal to Node. This file names everything of them that is used, and `tcpHandles` checks
  * it once in each process: that it exists, and over one connection to itself that it works as expected. If
- * not, servers use sockets instead. So they do if Node refuses access to its internals (the permission
+ * not, servers use sockets instead; the same applies if Node refuses access to its internals (the permission
  * model), or would print a deprecation (`--pending-deprecation`). Tested by tcp-handles.spec.ts.
  */
 import assert from 'node:assert/strict';
