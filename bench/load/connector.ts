@@ -44,7 +44,7 @@ const STRIDE = 7919;
  * Number of own addresses. The side that ends a connection first cannot use its port again for a minute,
  * or with Linux's default on loopback a second, and one address has 28,000 ports.
  */
-const ADDRESSES = process.platform === 'linux' ? 16 : 1;
+const ADDRESSES = process.platform === 'linux' ? 254 : 1;
 /** Time limit for all connections to make progress, in ms: the kernel repeats lost packets for longer. */
 const SILENT_MS = 20_000;
 
