@@ -28,6 +28,14 @@ export const BARS: readonly Bar[] = [
   { ...speed, about: 'POST 100 B', work: 'post-100', against: 'bare', atLeast: 0.85 },
   { ...speed, about: 'GET 100 B', work: 'get-100', against: 'node:http', atLeast: 1.6 },
   { ...speed, about: 'GET 100 B', work: 'get-100', against: 'nginx', atLeast: 0.75 },
+  { ...speed, about: 'GET, 512 connections', work: 'get-512', against: 'nginx', atLeast: 0.85 },
+  {
+    about: 'a connection for each GET, 64 at a time',
+    work: 'connections-server-64',
+    figure: 'cpuUs',
+    against: 'node:http',
+    atMost: 0.8,
+  },
   { ...speed, about: 'GET 100 B, unpinned', work: 'unpinned-get', against: 'webdis', atLeast: 1.5 },
   {
     ...speed,

@@ -71,7 +71,7 @@ export class HandleCarrier implements Carrier {
   }
 
   get untakenBytes(): number {
-    return this.#isWaiting ? this.#handle.writeQueueSize : 0;
+    return this.#isWaiting && !this.#isClosing ? this.#handle.writeQueueSize : 0;
   }
 
   open(user: CarrierUser): void {
