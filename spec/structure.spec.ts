@@ -28,7 +28,6 @@ const UNUSED_EXPORTS: Readonly<Record<string, string>> = {
     'the spec distinguishes faults of a reply from faults of the reader',
   'src/http/parser.ts AT_REFUSAL': 'the connection handles it as its last case; the spec names it',
   'src/http/socket-reader.ts READ_BYTES_MAX': 'specs and a bench create buffers of that length',
-  'src/persistence/checked-file.ts checkedBytes': 'specs create files of other formats',
   'src/surface/route.ts statusesOf': 'test servers check every response against it',
 };
 

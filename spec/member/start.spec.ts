@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
-import { Page } from '../../src/persistence/page.ts';
+import { ViewedBytes } from '../../src/base/copy-bytes.ts';
 import { SalvagedLog } from '../../src/persistence/salvaged-segments.ts';
 import { recordsOf, storageOf, wholeDirectory } from '../persistence/damaged-directory.ts';
 import { contentOf } from '../persistence/stored-model.ts';
@@ -46,7 +46,7 @@ describe('A start', () => {
     assert.ok(!files.has(stale));
     for (const keepsStaleData of [false, true]) {
       const storage = storageOf(files);
-      const page = new Page(1024);
+      const page = new ViewedBytes(1024);
       files.get(name)?.copy(page.bytes);
       const log = new SalvagedLog({ storage, suffix: '' }, 1);
       const end = recordsOf(files, name)[1]?.at ?? 0;

@@ -22,7 +22,7 @@ import { checkPaths, PathSink } from './path-sink.ts';
 import { contentOf, countThatLeaves } from './stored-model.ts';
 
 /** Number of lives of each mode, without and with paths. */
-const LIVES = Number(process.env.SOAK_SIZE ?? 48) / 8;
+const LIVES = Number(process.env.SOAK_SIZE ?? 64) / 8;
 const FIRST = Number(process.env.SOAK_SEED ?? 1);
 /** Size of a disk that fills up, in bytes. */
 const DISK_BYTES = 50_000;
@@ -138,6 +138,7 @@ class Life {
       clock: this.#clock,
       storage: this.#storage,
       sync: this.#mode,
+      snapshotBytesMin: 6144,
       sinksBefore: this.#hasPaths ? [new PathSink()] : [],
       onRecord,
       onReleased: () => clients.sendResponses(),

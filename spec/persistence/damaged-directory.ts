@@ -4,15 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
+import { ViewedBytes } from '../../src/base/copy-bytes.ts';
 import { Mutation } from '../../src/engine/mutation.ts';
-import { Page } from '../../src/persistence/page.ts';
-import {
-  checkRecord,
-  isMutation,
-  readMutation,
-  SEAL,
-  typeAt,
-} from '../../src/persistence/record-codec.ts';
+import { checkRecord, readMutation, SEAL, typeAt } from '../../src/persistence/record-codec.ts';
 import { HEADER_BYTES, parseSegmentName, segmentSeed } from '../../src/persistence/segment.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
 import { changeAtRandom } from './random-changes.ts';
@@ -113,15 +107,13 @@ export function visitMutations(
   for (const [name, bytes] of files) {
     const page = pageOf(bytes);
     for (const { at } of recordsOf(files, name)) {
-      if (!isMutation(page, at)) continue;
-      readMutation(page, at, mutation);
-      visit(mutation, name, at);
+      if (readMutation(page, at, mutation)) visit(mutation, name, at);
     }
   }
 }
 
-export function pageOf(bytes: Buffer): Page {
-  const page = new Page((bytes.length + 15) & ~7);
+export function pageOf(bytes: Buffer): ViewedBytes {
+  const page = new ViewedBytes((bytes.length + 15) & ~7);
   page.bytes.fill(0);
   bytes.copy(page.bytes);
   return page;

@@ -14,7 +14,7 @@ import { openPersistent, type PersistentSubject, until } from './subject.ts';
 
 const MIB = 1_048_576;
 const FIRST = Number(process.env.SOAK_SEED ?? 1);
-const LIVES = Number(process.env.SOAK_SIZE ?? 100) / 50;
+const LIVES = Number(process.env.SOAK_SIZE ?? 200) / 50;
 /** The maximum number of operations between two starts. */
 const OPERATIONS = Number(process.env.SOAK_OPERATIONS ?? 3000);
 /** Length of a value, in bytes, and number of names that together do not fit into 1 MiB. */

@@ -1,31 +1,29 @@
 /** Converts the files of a data directory or a backup to another format. */
-import { checkedBytes } from '../../src/persistence/checked-file.ts';
-import { checksum } from '../../src/persistence/checksum.ts';
-import { Page } from '../../src/persistence/page.ts';
-import { HEADER_BYTES, parseSegmentName } from '../../src/persistence/segment.ts';
+import { viewed } from '../../src/base/copy-bytes.ts';
+import { writeFrame } from '../../src/base/frame.ts';
+import { DATA_FORMAT } from '../../src/persistence/data-format.ts';
 import type { Files } from './damaged-directory.ts';
 
-const CHECKED_HEADER_BYTES = 20;
+/** How a file of the formats 1 to 3 began, and the offset of the format in it. */
+const OLDER = new Map([
+  ['gridJSON', ['gridfile', 12]],
+  ['gridMARK', ['gridmark', 12]],
+  ['gridWAIT', ['gridwait', 12]],
+  ['gridLOG\n', ['gridseg\n', 8]],
+  ['gridSNAP', ['gridseg\n', 8]],
+  ['gridEND\n', ['gridend\n', 8]],
+] as const);
 
 export function inFormat(files: Files, format: number): Files {
-  const all = [...files].map(([name, bytes]) => [name, fileInFormat(name, bytes, format)] as const);
-  return new Map(all);
+  return new Map([...files].map(([name, bytes]) => [name, inOtherFormat(bytes, format)]));
 }
 
-export function fileInFormat(name: string, bytes: Buffer, format: number): Buffer {
-  if (parseSegmentName(name) !== undefined) return segmentInFormat(bytes, format);
-  if (bytes.toString('latin1', 0, 8) !== 'gridfile') return bytes;
-  return checkedBytes(JSON.parse(bytes.toString('utf8', CHECKED_HEADER_BYTES)) as object, format);
-}
-
-/** Format 1 has the checksum at 24 and no length. */
-function segmentInFormat(bytes: Buffer, format: number): Buffer {
-  const header = new Page(HEADER_BYTES);
-  bytes.copy(header.bytes, 0, 0, HEADER_BYTES);
-  const { words } = header;
-  words[2] = format;
-  words[7] = 0;
-  const summed = format === 1 ? 6 : 7;
-  words[summed] = checksum(header, 0, summed, 0);
-  return Buffer.concat([header.bytes, bytes.subarray(HEADER_BYTES)]);
+export function inOtherFormat(bytes: Buffer, format: number): Buffer {
+  const magic = bytes.toString('latin1', 0, 8);
+  const older = OLDER.get(magic as 'gridJSON');
+  if (older === undefined || format === DATA_FORMAT) return bytes;
+  const file = Buffer.from(bytes);
+  if (format > DATA_FORMAT) writeFrame(viewed(file), file.readUInt32LE(16), magic, format);
+  else file.writeUInt32LE(format, file.write(older[0], 'latin1') - 8 + older[1]);
+  return file;
 }

@@ -59,7 +59,7 @@ function queue(name: string, lanes: readonly (readonly string[])[], steps = 0): 
           }
           left.shift();
           this.isDone = left.length === 0;
-          return next === undefined ? at : at + to.write(next, at, 'latin1');
+          return next === undefined ? at : at + to.bytes.write(next, at, 'latin1');
         },
       } as ReturnType<DurableQueue['cut']> & { bytesNeeded: number; isDone: boolean };
     },

@@ -5,10 +5,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
-import { checkedBytes } from '../../src/persistence/checked-file.ts';
 import { post } from '../http/test-client.ts';
 import { storedMember } from '../stored-member.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
+import { checkedBytes } from './checked-bytes.ts';
 import {
   changed,
   damagedIn,
@@ -33,7 +33,7 @@ const [first = '', last = ''] = [logs[0], logs.filter((name) => name.startsWith(
 const damaged = (name: string): Files => damagedIn(files, name);
 
 function manifestOf(format: number): Files {
-  return changed(files, 'manifest', checkedBytes({}, format));
+  return changed(files, 'manifest', checkedBytes('manifest', {}, format));
 }
 
 async function assertUnchanged(memory: MemoryStorage, content: Files): Promise<void> {
@@ -47,7 +47,8 @@ const REFUSED: readonly (readonly [string, Files, PersistentOptions, string])[] 
   ['no manifest', changed(files, 'manifest', undefined), {}, 'DATA_DAMAGED'],
   ['a manifest of format 1', manifestOf(1), {}, 'DATA_FORMAT_OLDER'],
   ['a manifest of format 2', manifestOf(2), {}, 'DATA_FORMAT_OLDER'],
-  ['a manifest of format 4', manifestOf(4), {}, 'DATA_FORMAT_NEWER'],
+  ['a manifest of format 3', manifestOf(3), {}, 'DATA_FORMAT_OLDER'],
+  ['a manifest of format 5', manifestOf(5), {}, 'DATA_FORMAT_NEWER'],
   ['a damaged file of the member', damaged('member'), {}, 'DATA_DAMAGED'],
   ['a damaged record of where the log ends', damaged('log-end'), {}, 'DATA_DAMAGED'],
   ['a damaged first segment', damaged(first), {}, 'DATA_DAMAGED'],
@@ -122,7 +123,7 @@ describe('the values of a member', () => {
     const whole = memory.files;
     const log = recordsOf(whole, 'log-0000000001');
     const damagedLog = withFlippedBit(whole, 'log-0000000001', (log[0]?.at ?? 0) * 8 + 99);
-    const member = checkedBytes({ file: 'member', uuid: 'its own', clusterVersion: '1.1' });
+    const member = checkedBytes('member', { uuid: 'its own', clusterVersion: '1.1' });
     const content = changed(damagedLog, 'member', member);
     const refused = storageOf(content, 1, 'boot');
     const next = storedMember(refused, [

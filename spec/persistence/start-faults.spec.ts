@@ -18,7 +18,7 @@ import { contentOf } from './stored-model.ts';
 import { checkNoneOpen, openOnce, type PersistentSubject, until } from './subject.ts';
 
 /** At least two: the starts of one may all end in the same way. */
-const DIRECTORIES = Math.max(2, Number(process.env.SOAK_SIZE ?? 200) / 100);
+const DIRECTORIES = Math.max(2, Number(process.env.SOAK_SIZE ?? 300) / 100);
 const FIRST = Number(process.env.SOAK_SEED ?? 1);
 const STEP = Number(process.env.SOAK_STEP ?? 9);
 const FAILING: readonly Call[] = ['write', 'sync', 'rename', 'truncate'];

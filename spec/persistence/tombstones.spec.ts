@@ -68,7 +68,7 @@ describe('tombstones', () => {
       assert.equal(merge(subject.engine, SET, 'n', 'k', 500), APPLIED);
       assert.equal(merge(subject.engine, CLEAR, 'n', '', 1000), APPLIED);
       assert.equal(merge(subject.engine, SET, 'n', 'k', 1001), APPLIED);
-      for (let index = 0; index < 200; index++) {
+      for (let index = 0; index < 220; index++) {
         subject.ask.set('o', 'k', Buffer.alloc(100));
         await subject.quiet();
       }

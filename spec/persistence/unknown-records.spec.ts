@@ -1,12 +1,12 @@
 /**
- * Covers src/persistence/control-records.ts and src/persistence/record-codec.ts. Records of a later
- * version: types from 128 up are skipped; other unknown types and unknown flags are refused. This
+ * Covers src/persistence/seals.ts and src/persistence/record-codec.ts. Records of a later
+ * version: types from 128 up are skipped; other unknown types and unknown fields are refused. This
  * applies to recovery and repair.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
-import { finish, lengthAt, MARK, PARTITION } from '../../src/persistence/record-codec.ts';
+import { MARK, PARTITION, reseal } from '../../src/persistence/record-codec.ts';
 import { repair } from '../../src/persistence/repair.ts';
 import { parseSegmentName, type SegmentId, segmentSeed } from '../../src/persistence/segment.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
@@ -28,7 +28,8 @@ const LOG_ONLY = { segmentBytes: 4096, snapshotBytesMin: Number.POSITIVE_INFINIT
 const DISK_BYTES = 160_000;
 const SET = 1;
 const TYPE = 8;
-const FLAGS = 9;
+const FIELDS = 9;
+const PATH_LENGTH = 11;
 
 const { files, content } = await wholeDirectory();
 const names = [...files.keys()].sort();
@@ -60,7 +61,7 @@ function withRecords(
   const seed = segmentSeed(parseSegmentName(name) as SegmentId);
   for (const { at } of isAll ? found : found.slice(0, 1)) {
     page.bytes[at + field] = value;
-    finish(page, at, at + lengthAt(page, at), seed);
+    reseal(page, at, seed);
   }
   return changed(among, name, Buffer.from(page.bytes.subarray(0, bytes.length)));
 }
@@ -140,13 +141,13 @@ describe('a record of an unknown type', () => {
   });
 });
 
-describe('a change with an unknown flag', () => {
-  it('is refused, with the flag', async () => {
+describe('a change with an unknown field', () => {
+  it('is refused, with the field', async () => {
     for (const name of [log, part]) {
-      for (const flags of [16, 129]) {
-        const given = withRecords(name, SET, FLAGS, flags);
+      for (const fields of [64, 129]) {
+        const given = withRecords(name, SET, FIELDS, fields);
         const message = new RegExp(
-          ` has flags ${flags & ~15}, which this version does not support`,
+          ` has fields ${fields & ~63}, which this version does not support`,
         );
         const refused = { code: 'DATA_RECORD_NEWER', message };
         await assert.rejects(recovered(given), refused);
@@ -158,7 +159,7 @@ describe('a change with an unknown flag', () => {
 
 describe('a change whose path does not fit', () => {
   it('is damage', async () => {
-    const given = withRecords(log, SET, FLAGS, 2);
+    const given = withRecords(log, SET, PATH_LENGTH, 16);
     await assert.rejects(recovered(given), { code: 'DATA_DAMAGED', message: /wrong fields/ });
     assert.ok((await repaired(given)).damages > 0);
   });

@@ -53,8 +53,8 @@ describe(`A member that receives hostile messages, seed ${SEED}`, () => {
     const declaring = (length: number): Buffer => {
       const bytes = Buffer.concat([Buffer.alloc(HEAD_BYTES), bomb]);
       const message = sealPlain(bytes, headOf(BATCH));
-      message[6] = 1;
-      message.writeUInt32LE(length, 16);
+      message[21] = 1;
+      message.writeUInt32LE(length, 24);
       return resealed(message);
     };
     const bombs = [10, 4_000_000, 10_000_000, 2 ** 28, 2 ** 32 - 1].map(declaring);

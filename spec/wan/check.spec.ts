@@ -39,14 +39,14 @@ async function synchronise(members: Pair, map?: string): Promise<number> {
   const of = map === undefined ? undefined : Buffer.from(map);
   const { stage } = await a.ended(a.replications.synchronise('r', 'p', of));
   assert.equal(stage, 'FINISHED');
-  const batches = network.sent.slice(before).filter(({ message }) => message[5] === BATCH);
+  const batches = network.sent.slice(before).filter(({ message }) => message[20] === BATCH);
   return batches.reduce((sum, { message }) => sum + eventsOf(message), 0);
 }
 
 /** Returns the number of events in a batch of one section, as synchronisations send it. */
 function eventsOf(message: Buffer): number {
   // Head, epoch and data set; then three texts and the number of sections.
-  let at = 48 + 24;
+  let at = 56 + 24;
   for (let text = 0; text < 3; text++) at += 2 + message.readUInt16LE(at);
   assert.equal(message.readUInt16LE(at), 1);
   return message.readUInt32LE(at + 2 + 4);

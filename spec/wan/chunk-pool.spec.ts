@@ -1,6 +1,7 @@
 /** Chunks that the pool reuses, and those that it does not. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ViewedBytes } from '../../src/base/copy-bytes.ts';
 import { SET } from '../../src/engine/mutation.ts';
 import { CHUNK_BYTES_MAX, ChunkPool } from '../../src/wan/chunk-pool.ts';
 import { Lane } from '../../src/wan/lane.ts';
@@ -64,8 +65,8 @@ describe('Lane.cut', () => {
       }
     };
     const textOf = (content: LaneContent): string => {
-      const bytes = Buffer.alloc(65_536);
-      return bytes.toString('latin1', 0, content.copy(bytes, 0, bytes.length));
+      const to = new ViewedBytes(65_536);
+      return to.bytes.toString('latin1', 0, content.copy(to, 0, to.length));
     };
     fill('a');
     const removed = lane.cut([0]);

@@ -2,13 +2,15 @@
  * Members whose maps are compared: embedded engines with receivers, and invalid requests for their
  * trees.
  */
+
 import assert from 'node:assert/strict';
+import { textBytes } from '../../src/base/fields.ts';
 import type { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import { APPLIED } from '../../src/engine/engine.ts';
 import type { Mutation } from '../../src/engine/mutation.ts';
 import { Version } from '../../src/engine/version.ts';
 import { LeafOf } from '../../src/wan/entry-hash.ts';
-import { HEAD_BYTES, sealPlain, textBytes } from '../../src/wan/message-format.ts';
+import { HEAD_BYTES, sealPlain } from '../../src/wan/message-format.ts';
 import type { MapTree } from '../../src/wan/publisher-options.ts';
 import {
   type ComparisonParts,
@@ -188,7 +190,7 @@ export const REQUESTS: readonly Buffer[] = [
 
 /** Returns the request with other bytes in its payload and a correct checksum. */
 export function resealed(request: Buffer): Buffer {
-  const head = { kind: request[5] as 5, isOnReceipt: false, clock: new Version(), respondsTo: 0 };
+  const head = { kind: request[20] as 5, isOnReceipt: false, clock: new Version(), respondsTo: 0 };
   return sealPlain(request, { ...head, dataSet: SENDER.dataSetId });
 }
 

@@ -46,7 +46,7 @@ it('WanReceiver responds to each of many simultaneous deflated messages, includi
   const wrong = Buffer.from(right);
   wrong[60]! ^= 1;
   // The longest admitted payload, in a message of at most 200 bytes.
-  wrong.writeUInt32LE(2 ** 24, 16);
+  wrong.writeUInt32LE(2 ** 24, 24);
   const messages = Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? wrong : right));
   const answers = await Promise.all(messages.map((message) => member.receive(message)));
   assert.deepEqual(

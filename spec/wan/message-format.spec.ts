@@ -5,8 +5,10 @@ import { describe, it } from 'node:test';
 import { deflateRawSync } from 'node:zlib';
 import { viewed } from '../../src/base/copy-bytes.ts';
 import { Mutation, SET } from '../../src/engine/mutation.ts';
+import { Version } from '../../src/engine/version.ts';
 import { eventBytes, readEvent, writeEvent } from '../../src/wan/event-codec.ts';
 import { BATCH, HEAD_BYTES, sealDeflated, sealPlain } from '../../src/wan/message-format.ts';
+import { fields, framedBytes } from '../packed-fields.ts';
 import { generator, type Member } from './members.ts';
 import {
   batchOf,
@@ -89,6 +91,38 @@ describe('WanReceiver.receive', () => {
     assert.ok(refused > BATCHES / 20, `${refused} refused`);
   });
 
+  it('refuses a message of an earlier format in words', async () => {
+    const member = receiver();
+    const message = sealPlain(batchOf(CHANGES, member.dataSetId), headOf(BATCH));
+    const older = Buffer.concat([Buffer.from('GWAN\x02\x02\0\0'), message]);
+    const newer = Buffer.from(message);
+    newer.writeUInt32LE(4, 12);
+    for (const [bytes, format] of [
+      [older, 2],
+      [resealed(newer), 4],
+    ] as const) {
+      const { status, body } = await member.receive(bytes);
+      assert.equal(status, 400);
+      assert.match(
+        String(body),
+        new RegExp(
+          `its format is ${format}, this version reads 3: both members need the same version`,
+        ),
+      );
+    }
+    assert.equal(member.engine.mergedCount, 0);
+  });
+
+  it('has its fields where the description says', () => {
+    const clock = new Version().set(-2, 77);
+    const dataSet = Buffer.from('0123456789abcdef');
+    const head = { kind: BATCH, isOnReceipt: true, clock, dataSet, respondsTo: -9 } as const;
+    const message = sealPlain(Buffer.alloc(HEAD_BYTES + 5, 'x'), head);
+    const own = fields([1, BATCH], [1, 2], [2, 0], [4, 5], [4, -2], [4, 77]);
+    const content = Buffer.concat([own, dataSet, fields([4, -9]), Buffer.from('xxxxx')]);
+    assert.deepEqual(message, framedBytes('gridWAN\n', 3, content));
+  });
+
   it('refuses random bytes with 400', async () => {
     const member = receiver();
     const random = generator(2);
@@ -108,8 +142,8 @@ describe('WanReceiver.receive', () => {
       [2 ** 32 - 1, 413],
     ] as const) {
       const message = sealPlain(Buffer.concat([Buffer.alloc(HEAD_BYTES), bomb]), headOf(BATCH));
-      message[6] = 1;
-      message.writeUInt32LE(declaredBytes, 16);
+      message[21] = 1;
+      message.writeUInt32LE(declaredBytes, 24);
       const sealed = resealed(message);
       assert.equal(await send(member, sealed), status, `${declaredBytes}`);
     }

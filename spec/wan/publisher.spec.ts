@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { FieldWriter } from '../../src/base/fields.ts';
 import { APPLIED, MEMORY_FULL } from '../../src/engine/engine.ts';
 import { LATEST_UPDATE, PASS_THROUGH } from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, FROM_SOURCE, SET } from '../../src/engine/mutation.ts';
@@ -12,7 +13,6 @@ import {
   EPOCHS_A_MS,
   HANDSHAKE_RESPONSE,
   HEAD_BYTES,
-  PayloadWriter,
   sealedChecksum,
   sealPlain,
 } from '../../src/wan/message-format.ts';
@@ -356,7 +356,7 @@ describe('a batch', () => {
     const send = async (key: string) => {
       a.engine.change(SET, 'map', key, 'value');
       await network.pass(200);
-      return network.sent.findLast(({ message }) => message[5] === BATCH)!.memory;
+      return network.sent.findLast(({ message }) => message[20] === BATCH)!.memory;
     };
     const first = await send('answered');
     network.fate = () => ({ arrivals: [1], answerMs: undefined });
@@ -539,7 +539,7 @@ describe('the endpoints of a publisher', () => {
     network.members.set('b', other);
     network.calm();
     network.answer = (message) =>
-      message[5] === BATCH ? { status: 503, body: Buffer.alloc(0) } : undefined;
+      message[20] === BATCH ? { status: 503, body: Buffer.alloc(0) } : undefined;
     await network.pass(5000);
     change('4');
     await network.pass(5000);
@@ -636,7 +636,7 @@ describe('the endpoints of a publisher', () => {
     const ahead = (network.clock.wall() + 90_000_000) * EPOCHS_A_MS;
     network.answer = (message) => {
       const bytes = Buffer.alloc(HEAD_BYTES + 8);
-      new PayloadWriter(bytes).count(ahead);
+      new FieldWriter(bytes, HEAD_BYTES).count(ahead);
       const head = { kind: HANDSHAKE_RESPONSE, isOnReceipt: false, clock: new Version() } as const;
       const respondsTo = sealedChecksum(message);
       return { status: 200, body: sealPlain(bytes, { ...head, dataSet: b.dataSetId, respondsTo }) };

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { ViewedBytes } from '../../src/base/copy-bytes.ts';
 import { EVERY_PARTITION } from '../../src/base/partition-number.ts';
 import { CLEAR, DELETE, Mutation, type Operation, SET } from '../../src/engine/mutation.ts';
 import { batchesPerEndpoint } from '../../src/wan/batch-limits.ts';
@@ -104,8 +105,9 @@ for (const [before, afterwards] of [
       });
       restored.beginRestore(new Float64Array(partitions).fill(sequence));
       for (let lane = 0; lane < before; lane++) {
-        const bytes = Buffer.alloc(65_536);
-        assert(restored.restore(lane, bytes, 0, kept.cut(lane).copy(bytes, 0, bytes.length)));
+        const { bytes, view } = new ViewedBytes(65_536);
+        const end = kept.cut(lane).copy({ bytes, view }, 0, bytes.length);
+        assert(restored.restore(lane, bytes, 0, end));
       }
       return queue;
     };

@@ -68,7 +68,7 @@ describe('WanReplications.synchronise', () => {
       await network.pass(500);
       assert.deepEqual(entriesOf(b), [...entriesOf(a), 'map/own = only here'].sort());
       setState(a, state);
-      const batches = network.sent.filter(({ message: [...bytes] }) => bytes[5] === BATCH);
+      const batches = network.sent.filter(({ message: [...bytes] }) => bytes[20] === BATCH);
       assert.ok(batches.length <= 1000 / 50 + 7 + 7, `${batches.length} batches`);
     });
   }
@@ -141,8 +141,8 @@ describe('WanReplications.synchronise', () => {
     network.fate = () => ({ arrivals: [100], answerMs: 100 });
     network.answer = ([...bytes]) => {
       // Changes the key while the entry is in flight.
-      if (bytes[5] === BATCH && !isChanged) a.engine.change(SET, 'map', 'key', '2');
-      if (bytes[5] === BATCH) isChanged = true;
+      if (bytes[20] === BATCH && !isChanged) a.engine.change(SET, 'map', 'key', '2');
+      if (bytes[20] === BATCH) isChanged = true;
       return undefined;
     };
     assert.equal((await synchronise(a)).stage, 'FINISHED');

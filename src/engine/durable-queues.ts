@@ -10,6 +10,7 @@
  * the snapshot, then `isRestored`; `replay` for each record of the log, in order. Afterwards
  * `marks` returns the current marks.
  */
+import type { Viewed } from '../base/copy-bytes.ts';
 import type { Mutation } from './mutation.ts';
 
 export interface DurableQueues {
@@ -105,5 +106,5 @@ interface LaneContent {
    * last byte. Runs for at most one millisecond per 256 KiB, and may copy nothing before it is
    * done.
    */
-  copy(to: Buffer, at: number, end: number): number;
+  copy(to: Viewed, at: number, end: number): number;
 }

@@ -92,17 +92,6 @@ export class Mutation {
    * the tombstone up to this version. None if there is no tombstone.
    */
   readonly tombstone = new Version();
-
-  /**
-   * Sets the two additional words of a record: `hits` and `lastAccessSeconds` of a SET, or
-   * `tombstone`.
-   */
-  setWords(low: number, high: number): void {
-    const isSet = this.operation === SET;
-    this.hits = isSet ? low : 0;
-    this.lastAccessSeconds = isSet ? high >>> 0 : 0;
-    this.tombstone.set(isSet ? 0 : low, isSet ? 0 : high);
-  }
 }
 
 /** Returns the maker number of the data set whose id is at `at`. */

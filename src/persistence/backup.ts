@@ -20,11 +20,11 @@ import type { Clock } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import { writeAtomically } from './atomic-file.ts';
 import { writeCheckedFile } from './checked-file.ts';
-import { sealAt } from './control-records.ts';
 import { DamagedData } from './damage.ts';
 import { MANIFEST, type Manifest, writeManifest } from './manifest.ts';
 import { MEMBER, type MemberValues } from './member-file.ts';
 import { checkRecord, SEAL, typeAt } from './record-codec.ts';
+import { sealAt } from './seals.ts';
 import {
   HEADER_BYTES,
   LOG,

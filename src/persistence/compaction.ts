@@ -14,29 +14,29 @@
  * Each step rewrites one group into the blocks of the reserve file, then refills the reserve before
  * any other user of disk space can use the freed space.
  */
+
 import { crc32 } from 'node:zlib';
 import type { Clock } from '../base/clock.ts';
+import { type Viewed, ViewedBytes } from '../base/copy-bytes.ts';
 import type { SerialQueue } from '../base/serial-queue.ts';
 import type { DurableQueues } from '../engine/durable-queues.ts';
 import { CLEAR, DELETE, Mutation, OFFER, RETURN, SET } from '../engine/mutation.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { AtomicFile } from './atomic-file.ts';
-import { SummedMemory } from './checksum.ts';
-import { NEXT_DURABLE, sealAt, writeControlRecord } from './control-records.ts';
-import { Page } from './page.ts';
 import {
   CONTROL_RECORD_BYTES,
   checkRecord,
-  finish,
-  lengthAt,
   MARK,
   PARTITION,
   readMutation,
+  reseal,
   SEAL,
   SKIPPED_TYPE_MIN,
   typeAt,
+  writeControlRecord,
 } from './record-codec.ts';
 import type { Reserve } from './reserve.ts';
+import { NEXT_DURABLE, sealAt } from './seals.ts';
 import {
   HEADER_BYTES,
   LOG,
@@ -109,7 +109,7 @@ export class Compaction {
   /** Number of the next segment of the log. */
   #next: number;
   #isNextUnchanged: boolean;
-  #page: Page;
+  #page: Viewed;
   #group: Group | undefined;
 
   constructor(options: CompactionOptions, range: CompactionRange) {
@@ -120,7 +120,7 @@ export class Compaction {
     this.#next = range.first;
     this.#isNextUnchanged = range.isFirstUnchanged;
     this.#before = range.before;
-    this.#page = pageOf(options.segmentBytes);
+    this.#page = new ViewedBytes(options.segmentBytes);
   }
 
   /**
@@ -228,7 +228,7 @@ export class Compaction {
   /** Enlarges the page for a segment that is longer than the others and has the page to itself. */
   #makeRoom({ ids }: Group, length: number): void {
     const needed = (length + CONTROL_RECORD_BYTES + 7) & ~7;
-    if (ids.length === 0 && this.#page.bytes.length < needed) this.#page = pageOf(needed);
+    if (ids.length === 0 && this.#page.bytes.length < needed) this.#page = new ViewedBytes(needed);
   }
 
   /**
@@ -240,12 +240,12 @@ export class Compaction {
     return ids.length === 0 ? length : Math.min(length, this.#options.reserve.filledBytes);
   }
 
-  #isLive(page: Page, at: number, dead: number[]): boolean {
+  #isLive(page: Viewed, at: number, dead: number[]): boolean {
     const type = typeAt(page, at);
     if (type === MARK || type >= SKIPPED_TYPE_MIN) return false;
     if (type === PARTITION) return true;
     const mutation = this.#mutation;
-    readMutation(page, at, mutation);
+    if (!readMutation(page, at, mutation)) return true;
     const { engine } = this.#options;
     if (type !== SET && type !== OFFER && type !== RETURN) {
       if (this.#deadHashes.mayRemove(mutation) || engine.isStored(mutation)) return true;
@@ -330,7 +330,7 @@ export class Compaction {
     const seed = segmentSeed(id);
     let at = HEADER_BYTES;
     for (let count = 1; at < end; count++) {
-      at = finish(page, at, at + lengthAt(page, at), seed);
+      at = reseal(page, at, seed);
       if (count % RECORDS_PER_TURN === 0) await this.#yieldToEventLoop();
     }
     const length = writeControlRecord(page, end, SEAL, 0, next, NEXT_DURABLE, seed);
@@ -341,10 +341,6 @@ export class Compaction {
   #yieldToEventLoop(): Promise<void> {
     return new Promise((resolve) => this.#options.clock.endOfTurn(resolve));
   }
-}
-
-function pageOf(bytes: number): Page {
-  return new Page(bytes, new SummedMemory(bytes));
 }
 
 function newGroup(): Group {

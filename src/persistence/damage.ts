@@ -2,9 +2,10 @@
  * The error for a file whose content differs from what was written. Damaged content is never
  * guessed: the reader stops, and an operator decides.
  */
+
 import { join } from 'node:path';
+import type { Viewed } from '../base/copy-bytes.ts';
 import { GridError } from '../base/errors.ts';
-import type { Page } from './page.ts';
 import { unknownIn } from './record-codec.ts';
 import type { Storage } from './storage.ts';
 
@@ -27,7 +28,7 @@ export class DamagedData extends GridError<'DATA_DAMAGED'> {
 export function unreadableRecord(
   storage: Pick<Storage, 'path'>,
   file: string,
-  page: Page,
+  page: Viewed,
   offset: number,
 ): GridError {
   const what = unknownIn(page, offset);

@@ -10,35 +10,34 @@
  * copied at different times: then only the settled position is valid, which had been durable for
  * SETTLED_MS.
  *
- * Numbers are little-endian.
+ * It is a framed file (framed-file.ts), "gridEND\n". Numbers are little-endian.
  *
- *     0  "gridend\n"
- *     8  format (data-format.ts)
- *    12  CRC-32C of all that follows
- *    16  end of the log: number of the segment, at 20 the offset
- *    24  position up to which the log was durable: number of the segment, at 28 the offset
- *    32  settled position: number of the segment, at 36 the offset
- *    40  file of the segment at 16: device, eight bytes, at 48 the inode, eight bytes
- *    56  boot ID of the machine (storage.ts), padded with zeros to 40 bytes
+ *    20  end of the log: number of the segment, at 24 the offset
+ *    28  position up to which the log was durable: number of the segment, at 32 the offset
+ *    36  settled position: number of the segment, at 40 the offset
+ *    44  file of the segment at 20: device, eight bytes, at 52 the inode, eight bytes
+ *    60  boot ID of the machine (storage.ts), a text (../base/fields.ts); then zeros up to 102
  *
  * Tested by log-end.spec.ts.
  */
 import type { Clock, Timer } from '../base/clock.ts';
+import { GridError } from '../base/errors.ts';
+import { FieldReader, FieldWriter, textBytes } from '../base/fields.ts';
+import { FRAME_BYTES } from '../base/frame.ts';
 import { writeAtomically } from './atomic-file.ts';
-import { checksum } from './checksum.ts';
 import { DamagedData } from './damage.ts';
-import { DATA_FORMAT } from './data-format.ts';
+import { framed, readFramed } from './framed-file.ts';
 import type { Manifest } from './manifest.ts';
-import { Page } from './page.ts';
 import { LOG, type LogPosition, segmentName } from './segment.ts';
 import type { FileIdentity, Storage, StoredFile } from './storage.ts';
 
 export const LOG_END = 'log-end';
 
-const MAGIC = 'gridend\n';
+const MAGIC = 'gridEND\n';
+/** Length of the file. It is overwritten in place, so it has the same length for every boot ID. */
+const FILE_BYTES = 102;
 const BOOT_ID_BYTES_MAX = 40;
-const BOOT_ID_AT = 56;
-const FILE_BYTES = BOOT_ID_AT + BOOT_ID_BYTES_MAX;
+const IDENTITY_BYTES = 16;
 
 /** Delay between a change of the log and the update of the file, in ms. */
 const DELAY_MS = 50;
@@ -70,7 +69,6 @@ export class LogEndFile {
   readonly #file: StoredFile;
   readonly #clock: Clock;
   readonly #bootId: string;
-  readonly #page = new Page(FILE_BYTES);
   #timer: Timer | undefined;
   #isClosed = false;
   #settled: LogPosition;
@@ -162,45 +160,37 @@ export class LogEndFile {
   }
 
   #write(end: LogPosition, synced: LogPosition): void {
-    const { bytes, words } = this.#page;
-    bytes.fill(0);
-    bytes.write(MAGIC, 'latin1');
-    words.set([DATA_FORMAT, 0, end.segment, end.offset, synced.segment, synced.offset], 2);
-    words.set([this.#settled.segment, this.#settled.offset], 8);
-    bytes.writeBigUInt64LE(this.#identity.device, 40);
-    bytes.writeBigUInt64LE(this.#identity.inode, 48);
-    bytes.write(this.#bootId, BOOT_ID_AT, 'latin1');
-    words[3] = checksum(this.#page, 4, FILE_BYTES >> 2, 0);
+    const positions = new FieldWriter(Buffer.alloc(24), 0);
+    for (const { segment, offset } of [end, synced, this.#settled]) {
+      positions.word(segment).word(offset);
+    }
+    const identity = Buffer.alloc(IDENTITY_BYTES);
+    identity.writeBigUInt64LE(this.#identity.device);
+    identity.writeBigUInt64LE(this.#identity.inode, 8);
+    const rest = Buffer.alloc(BOOT_ID_BYTES_MAX - Buffer.byteLength(this.#bootId));
+    const pieces = [positions.bytes, identity, textBytes(this.#bootId), rest];
+    const { bytes } = framed(MAGIC, pieces);
     this.#file.writeNow(bytes, 0, FILE_BYTES, 0);
   }
 }
 
-/** Reads the file. Resolves with undefined if it is missing or incomplete. */
+/** Reads the file. Resolves with undefined if it is missing, incomplete or of another format. */
 async function readLogEnd(storage: Storage): Promise<LogEnd | undefined> {
   if (!(await storage.list()).includes(LOG_END)) return undefined;
-  const page = new Page(FILE_BYTES);
-  page.bytes.fill(0);
-  const file = await storage.open(LOG_END);
   try {
-    await file.read(page.bytes, 0);
-  } finally {
-    await file.close();
+    const { bytes } = await readFramed(storage, LOG_END, MAGIC);
+    const fault = (what: string) => new DamagedData(storage, LOG_END, reader.at, what);
+    const reader = new FieldReader(bytes, FRAME_BYTES, fault);
+    const position = () => ({ segment: reader.word(), offset: reader.word() });
+    const [end, synced, settled] = [position(), position(), position()];
+    const identity = reader.bytes(IDENTITY_BYTES);
+    const bootId = reader.text().toString();
+    const [device, inode] = [identity.readBigUInt64LE(0), identity.readBigUInt64LE(8)];
+    return { end, synced, settled, identity: { device, inode }, bootId };
+  } catch (error) {
+    if (error instanceof GridError) return undefined;
+    throw error;
   }
-  const { bytes, words } = page;
-  const hasHeader = bytes.toString('latin1', 0, MAGIC.length) === MAGIC;
-  if (!hasHeader || words[2] !== DATA_FORMAT) return undefined;
-  if (words[3] !== checksum(page, 4, FILE_BYTES >> 2, 0)) return undefined;
-  return {
-    end: placeAt(page, 4),
-    synced: placeAt(page, 6),
-    settled: placeAt(page, 8),
-    identity: { device: bytes.readBigUInt64LE(40), inode: bytes.readBigUInt64LE(48) },
-    bootId: bytes.toString('latin1', BOOT_ID_AT).replace(/\0+$/, ''),
-  };
-}
-
-function placeAt({ words }: Page, word: number): LogPosition {
-  return { segment: words[word]!, offset: words[word + 1]! };
 }
 
 /** Resolves with the identity of the segment's file. Rejects with the system's error. */
@@ -271,6 +261,7 @@ export function isBefore(position: LogPosition, other: LogPosition): boolean {
   return position.offset < other.offset;
 }
 
+/** Reserves the space of the file on the disk. */
 async function fillBlank(file: StoredFile): Promise<void> {
   await file.write(Buffer.alloc(FILE_BYTES), 0, FILE_BYTES, 0);
 }

@@ -8,10 +8,10 @@
  * power loss counts as the torn end of the log. Tested by compaction.spec.ts.
  */
 
-import { NEXT_DURABLE, NEXT_OF_START, writeControlRecord } from './control-records.ts';
-import { Page } from './page.ts';
-import { CONTROL_RECORD_BYTES, SEAL } from './record-codec.ts';
+import { ViewedBytes } from '../base/copy-bytes.ts';
+import { CONTROL_RECORD_BYTES, SEAL, writeControlRecord } from './record-codec.ts';
 import type { Recovered } from './recovery.ts';
+import { NEXT_DURABLE, NEXT_OF_START } from './seals.ts';
 import { LOG, type LogPosition, parseSegmentName, segmentName, segmentSeed } from './segment.ts';
 import type { Storage } from './storage.ts';
 
@@ -57,7 +57,7 @@ export async function truncateTail(
       await file.truncate(retainedBytes);
       return end;
     }
-    const page = new Page(TWO_SEALS_BYTES);
+    const page = new ViewedBytes(TWO_SEALS_BYTES);
     page.bytes.fill(0);
     const paddedLength = writeControlRecord(page, 0, SEAL, 0, 0, NEXT_DURABLE, seedOf(end));
     await file.write(page.bytes, 0, TWO_SEALS_BYTES, end.offset);
@@ -74,7 +74,7 @@ export async function truncateTail(
 
 /** Writes a SEAL at the end of the log that names the durable segment `next`, and syncs it. */
 export async function linkSegment(storage: Storage, end: LogPosition, next: number): Promise<void> {
-  const page = new Page(CONTROL_RECORD_BYTES);
+  const page = new ViewedBytes(CONTROL_RECORD_BYTES);
   writeControlRecord(page, 0, SEAL, 0, next, NEXT_OF_START, seedOf(end));
   const file = await storage.open(logName(end));
   try {

@@ -10,7 +10,7 @@
  * Recovery only reads: a start that refuses the data changes nothing. Each later step is durable
  * before the next, so that a crash between any two leaves a directory that recovers to the same
  * data. The new segment is valid once the manifest is written: if an earlier step fails, it can be
- * removed again (control-records.ts). If the disk is too full for a step, the engine serves reads
+ * removed again (seals.ts). If the disk is too full for a step, the engine serves reads
  * and refuses mutations until there is room.
  *
  * A snapshot is written when the log has grown by the size of the last snapshot, and at least by a

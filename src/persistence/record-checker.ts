@@ -4,15 +4,26 @@
  * thread has verified. It verifies the remaining ones itself, or all if there is no thread.
  */
 import { Worker } from 'node:worker_threads';
-import type { Page } from './page.ts';
-import { RECORD_BYTES_MIN } from './record-codec.ts';
+import type { Viewed } from '../base/copy-bytes.ts';
+import { CONTROL_RECORD_BYTES } from './record-codec.ts';
 
-/** The thread's program. It is a string because the member is bundled into one file. */
+/**
+ * The thread's program: `checkRecord` for one record after another. It is a string because the member
+ * is bundled into one file.
+ */
 const PROGRAM = `
 const { parentPort } = require('node:worker_threads');
-parentPort.on('message', ({ memory, module, walk }) => {
-  const { exports } = new WebAssembly.Instance(module, { of: { memory } });
-  parentPort.postMessage(exports.walk(...walk));
+const { crc32 } = require('node:zlib');
+parentPort.on('message', ({ memory, start, end, seed, least }) => {
+  const bytes = Buffer.from(memory);
+  let at = start;
+  while (end - at >= least) {
+    const next = at + Math.ceil((bytes.readUInt32LE(at + 4) + 4) / 8) * 8;
+    if (next - at < least || next > end) break;
+    if (crc32(bytes.subarray(at + 4, next), seed) !== bytes.readUInt32LE(at)) break;
+    at = next;
+  }
+  parentPort.postMessage(at);
 });
 `;
 
@@ -32,18 +43,14 @@ export class RecordChecker {
   }
 
   /**
-   * Resolves with the offset after the valid records that start at `at`, or 0 if it is unknown. The
-   * caller must not write to the page until then, as its memory is shared.
+   * Resolves with the offset after the valid records that start at `start`, or 0 if it is unknown. The
+   * caller must not write to the memory until then, as it must be shared.
    */
-  async validEnd({ memory }: Page, at: number, end: number, seed: number): Promise<number> {
-    if (this.#hasEnded || memory?.shared === undefined) return 0;
-    const { shared, start } = memory;
-    this.#thread.postMessage({
-      ...shared,
-      walk: [start + at, start + end, ~seed, RECORD_BYTES_MIN],
-    });
-    const found = await new Promise<number>((resolve) => this.#callbacks.push(resolve));
-    return Math.max(found - start, 0);
+  async validEnd({ bytes }: Viewed, start: number, end: number, seed: number): Promise<number> {
+    if (this.#hasEnded) return 0;
+    const memory = bytes.buffer;
+    this.#thread.postMessage({ memory, start, end, seed: seed >>> 0, least: CONTROL_RECORD_BYTES });
+    return await new Promise<number>((resolve) => this.#callbacks.push(resolve));
   }
 
   async close(): Promise<void> {

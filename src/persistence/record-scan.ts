@@ -7,22 +7,21 @@
  * another record follows it. If only the length field of a record is damaged, its checksum matches
  * when the correct length is tried. Tested by repair.spec.ts.
  */
+import type { Viewed } from '../base/copy-bytes.ts';
 import { CLEAR, DELETE, EXPIRE, Mutation, REMOVE, RETURN, SET } from '../engine/mutation.ts';
-import { sealAt } from './control-records.ts';
-import type { Page } from './page.ts';
 import {
   CONTROL_RECORD_BYTES,
   checkRecord,
-  isMutation,
-  lengthAt,
-  MARK,
+  isKnownType,
   PARTITION,
   readMutation,
+  recordBytesAt,
   SEAL,
   typeAt,
 } from './record-codec.ts';
+import { sealAt } from './seals.ts';
 import { HEADER_BYTES } from './segment.ts';
-import type { ReadSegment } from './segment-reader.ts';
+import { endOfContent, type ReadSegment } from './segment-reader.ts';
 
 /** Time after which the scan yields to the event loop, in ms. */
 const SLICE_MS = 5;
@@ -60,7 +59,7 @@ export async function scanRecords(segment: ReadSegment, pace: Pace): Promise<Sca
   const { page, length, seed } = segment;
   const records: number[] = [];
   const gaps: Gap[] = [];
-  const end = endOfBytes(page, length);
+  const end = endOfContent(segment, 0);
   let at = HEADER_BYTES;
   let endOfRecords = at;
   let sliceEndMs = pace.now() + SLICE_MS;
@@ -106,11 +105,10 @@ export async function scanRecords(segment: ReadSegment, pace: Pace): Promise<Sca
 
 /** Describes the probable content of a damaged record; undefined if it cannot be determined. */
 export function describeRecord({ page, length }: ReadSegment, at: number): string | undefined {
-  if (at + lengthAt(page, at) > length) return undefined;
+  if (at + recordBytesAt(page, at) > length) return undefined;
   if (typeAt(page, at) === PARTITION) return 'the start of a partition';
-  if (!isMutation(page, at)) return undefined;
   const mutation = new Mutation();
-  readMutation(page, at, mutation);
+  if (!readMutation(page, at, mutation)) return undefined;
   const { operation, partition, sequence } = mutation;
   const isRemoval = operation === DELETE || operation === CLEAR;
   if (isRemoval && sequence === 0) return 'a tombstone';
@@ -129,8 +127,8 @@ export function describeRecord({ page, length }: ReadSegment, at: number): strin
  * consistent and followed by another record or nothing; else 0.
  */
 function claimedEnd({ page, length, seed }: ReadSegment, at: number, end: number): number {
-  if (at + CONTROL_RECORD_BYTES > length || !isMutation(page, at)) return 0;
-  const claimed = at + ((lengthAt(page, at) + 7) & ~7);
+  if (at + CONTROL_RECORD_BYTES > length || !readMutation(page, at, new Mutation())) return 0;
+  const claimed = at + recordBytesAt(page, at);
   if (claimed > length) return 0;
   return claimed >= end || checkRecord(page, claimed, length, seed) !== 0 ? claimed : 0;
 }
@@ -140,15 +138,14 @@ function claimedEnd({ page, length, seed }: ReadSegment, at: number, end: number
  * `end`.
  */
 function endsAt({ page, seed }: ReadSegment, at: number, end: number): boolean {
-  const { words } = page;
-  const lengthWord = (at >> 2) + 1;
-  const claimed = words[lengthWord]!;
+  const { view } = page;
+  const claimed = view.getUint32(at + 4, true);
   let isWhole = false;
   for (let padding = 0; padding < 8 && !isWhole; padding++) {
-    words[lengthWord] = end - at - padding;
+    view.setUint32(at + 4, end - at - 4 - padding, true);
     isWhole = checkRecord(page, at, end, seed) !== 0;
   }
-  words[lengthWord] = claimed;
+  view.setUint32(at + 4, claimed, true);
   return isWhole;
 }
 
@@ -156,20 +153,8 @@ function endsAt({ page, seed }: ReadSegment, at: number, end: number): boolean {
  * Whether a record could start there, judging by type and length: at most offsets, none can. After
  * damage, records of unknown types are not searched for, as too many offsets would qualify.
  */
-function mayBegin(page: Page, at: number): boolean {
-  const type = typeAt(page, at);
-  const isKnown = (type >= SET && type <= RETURN) || (type >= MARK && type <= PARTITION);
-  return isKnown && lengthAt(page, at) > 0;
-}
-
-/** Returns the offset after the last byte that is not zero. */
-function endOfBytes({ words, bytes }: Page, length: number): number {
-  let end = length;
-  while ((end & 3) !== 0 && bytes[end - 1] === 0) end--;
-  if ((end & 3) !== 0) return end;
-  let word = end >> 2;
-  while (word > 0 && words[word - 1] === 0) word--;
-  return word << 2;
+function mayBegin(page: Viewed, at: number): boolean {
+  return isKnownType(typeAt(page, at)) && recordBytesAt(page, at) > 0;
 }
 
 function quoted(bytes: Buffer): string {

@@ -12,23 +12,22 @@ import { EVERY_PARTITION } from '../base/partition-number.ts';
 import { APPLIED } from '../engine/engine.ts';
 import { FROM_REPLAY, Mutation } from '../engine/mutation.ts';
 import type { Replay, StoredEngine } from '../engine/stored-engine.ts';
-import { sealAt } from './control-records.ts';
 import { DamagedData, unreadableRecord } from './damage.ts';
 import { MANIFEST, type Manifest, readManifest } from './manifest.ts';
 import type { QueueRestore } from './queue-restore.ts';
 import {
   checkRecord,
-  isMutation,
   MARK,
   PARTITION,
-  paddedLengthAt,
   partitionAt,
   readMutation,
+  recordBytesAt,
   SEAL,
   SKIPPED_TYPE_MIN,
   sequenceAt,
   typeAt,
 } from './record-codec.ts';
+import { sealAt } from './seals.ts';
 import {
   HEADER_BYTES,
   LOG,
@@ -261,7 +260,7 @@ export class Recovery {
     this.#sliceEndMs = this.#options.now() + SLICE_MS;
     for (let count = 1; ; count++) {
       const paddedLength =
-        at < validEnd ? paddedLengthAt(page, at) : checkRecord(page, at, length, seed);
+        at < validEnd ? recordBytesAt(page, at) : checkRecord(page, at, length, seed);
       if (paddedLength === 0) break;
       const type = typeAt(page, at);
       if (type === SEAL) break;
@@ -282,10 +281,9 @@ export class Recovery {
   #applyMutation(segment: ReadSegment, at: number): boolean {
     const { page } = segment;
     const mutation = this.#mutation;
-    if (!isMutation(page, at)) {
+    if (!readMutation(page, at, mutation)) {
       throw unreadableRecord(this.#storage, segmentName(segment.id), page, at);
     }
-    readMutation(page, at, mutation);
     mutation.origin = FROM_REPLAY;
     const { partition } = mutation;
     const isKnown =

@@ -10,21 +10,22 @@
  * records the snapshot covers. MARKs and superseded segments are omitted from the new files. So are
  * the WAN queues, which start empty. Tested by repair.spec.ts.
  */
+import { type Viewed, ViewedBytes } from '../base/copy-bytes.ts';
 import { GridError } from '../base/errors.ts';
 import { EVERY_PARTITION } from '../base/partition-number.ts';
+import { Mutation } from '../engine/mutation.ts';
 import { readCheckedFile } from './checked-file.ts';
 import { DamagedData, INVALID_FIELDS, unreadableRecord } from './damage.ts';
 import { type Finding, Findings } from './findings.ts';
 import { isBefore, LOG_END, provenEnd } from './log-end-file.ts';
 import { MANIFEST, type Manifest, type SnapshotFiles } from './manifest.ts';
 import { MEMBER, MEMBER_LOSS, type MemberValues } from './member-file.ts';
-import { Page } from './page.ts';
 import {
-  isMutation,
-  lengthAt,
   MARK,
   PARTITION,
   partitionAt,
+  readMutation,
+  recordBytesAt,
   SKIPPED_TYPE_MIN,
   typeAt,
   unknownIn,
@@ -56,7 +57,7 @@ export interface Salvaged {
 }
 
 interface WholeRecord {
-  readonly page: Page;
+  readonly page: Viewed;
   readonly at: number;
   readonly end: number;
 }
@@ -65,7 +66,8 @@ export class Salvage {
   readonly #options: SalvageOptions;
   readonly #source: Storage;
   /** A buffer for the saved records of one segment. */
-  #page = new Page(HEADER_BYTES);
+  #page = new ViewedBytes(HEADER_BYTES);
+  readonly #mutation = new Mutation();
   readonly #findings: Findings;
   readonly #candidates: SegmentCandidates;
   #partitionCount: number;
@@ -250,7 +252,7 @@ export class Salvage {
   /** Passes the valid records of the candidate's files to `save` and reports faults. */
   async #salvageSegment(
     candidate: Candidate,
-    save: (page: Page, end: number) => Promise<void>,
+    save: (page: Viewed, end: number) => Promise<void>,
   ): Promise<readonly Scanned[]> {
     const { id, names } = candidate;
     if (!names.includes(segmentName(id))) {
@@ -270,7 +272,7 @@ export class Salvage {
       if (scanned.records.length > 0) this.#findings.flushTail();
       for (const at of scanned.records) {
         if (this.#isSaved(segment, name, at)) {
-          whole.push({ page, at, end: at + ((lengthAt(page, at) + 7) & ~7) });
+          whole.push({ page, at, end: at + recordBytesAt(page, at) });
         }
       }
       for (const gap of scanned.gaps) {
@@ -295,8 +297,8 @@ export class Salvage {
     return all.map(({ scanned }) => scanned);
   }
 
-  #pageFor(bytes: number): Page {
-    if (this.#page.bytes.length < bytes) this.#page = new Page((bytes + 7) & ~7);
+  #pageFor(bytes: number): Viewed {
+    if (this.#page.bytes.length < bytes) this.#page = new ViewedBytes(bytes);
     return this.#page;
   }
 
@@ -305,7 +307,7 @@ export class Salvage {
     const type = typeAt(page, at);
     if (type === MARK || type >= SKIPPED_TYPE_MIN) return false;
     const isNote = type === PARTITION && id.kind === SNAPSHOT;
-    if (!isNote && !isMutation(page, at)) {
+    if (!isNote && !readMutation(page, at, this.#mutation)) {
       if (unknownIn(page, at) !== undefined) throw unreadableRecord(this.#source, file, page, at);
       this.#findings.reportDamage(file, INVALID_FIELDS, at);
       return false;

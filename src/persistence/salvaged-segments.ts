@@ -4,11 +4,11 @@
  * Tested by repair.spec.ts.
  */
 
+import { type Viewed, ViewedBytes } from '../base/copy-bytes.ts';
 import { AtomicFile } from './atomic-file.ts';
-import { NEXT_DURABLE, writeControlRecord } from './control-records.ts';
 import type { Manifest, SnapshotFiles } from './manifest.ts';
-import { Page } from './page.ts';
-import { CONTROL_RECORD_BYTES, finish, lengthAt, SEAL } from './record-codec.ts';
+import { CONTROL_RECORD_BYTES, reseal, SEAL, writeControlRecord } from './record-codec.ts';
+import { NEXT_DURABLE } from './seals.ts';
 import {
   HEADER_BYTES,
   LOG,
@@ -38,7 +38,7 @@ export class SalvagedLog {
   }
 
   /** Adds a segment. Its records are in the page, from HEADER_BYTES to `end`. */
-  async add(page: Page, end: number): Promise<void> {
+  async add(page: Viewed, end: number): Promise<void> {
     const number = this.#last === undefined ? this.#firstNumber : this.#last.id.number + 1;
     await this.#last?.complete(number);
     this.#last = await SalvagedSegment.begin(this.#target, { kind: LOG, number, part: 0 });
@@ -47,7 +47,7 @@ export class SalvagedLog {
 
   /** Ends the log, which has at least one segment. Nothing may be added afterwards. */
   async end(): Promise<Pick<Manifest, 'firstSegment' | 'synced'>> {
-    if (this.#last === undefined) await this.add(new Page(HEADER_BYTES), HEADER_BYTES);
+    if (this.#last === undefined) await this.add(new ViewedBytes(HEADER_BYTES), HEADER_BYTES);
     const { id, end } = this.#last as SalvagedSegment;
     await this.#last?.complete(undefined);
     return { firstSegment: this.#firstNumber, synced: { segment: id.number, offset: end } };
@@ -72,7 +72,7 @@ export class SalvagedSnapshot {
   }
 
   /** Adds a part. Its records are in the page, from HEADER_BYTES to `end`. */
-  async add(page: Page, end: number): Promise<void> {
+  async add(page: Viewed, end: number): Promise<void> {
     const id = { kind: SNAPSHOT, number: this.#number, part: this.#parts++ } as const;
     const segment = await SalvagedSegment.begin(this.#target, id);
     await segment.write(page, end);
@@ -104,11 +104,11 @@ class SalvagedSegment {
     return new SalvagedSegment(id, whole);
   }
 
-  async write(page: Page, end: number): Promise<void> {
+  async write(page: Viewed, end: number): Promise<void> {
     this.end = end;
     if (this.#whole === undefined) return;
     const seed = segmentSeed(this.id);
-    for (let at = HEADER_BYTES; at < end; ) at = finish(page, at, at + lengthAt(page, at), seed);
+    for (let at = HEADER_BYTES; at < end; ) at = reseal(page, at, seed);
     await this.#attempt(({ file }) => file.write(page.bytes, HEADER_BYTES, end, HEADER_BYTES));
   }
 
@@ -117,7 +117,7 @@ class SalvagedSegment {
     await this.#attempt(async ({ file }) => {
       let length = this.end;
       if (next !== undefined) {
-        const page = new Page(CONTROL_RECORD_BYTES);
+        const page = new ViewedBytes(CONTROL_RECORD_BYTES);
         length += writeControlRecord(page, 0, SEAL, 0, next, NEXT_DURABLE, segmentSeed(this.id));
         await file.write(page.bytes, 0, CONTROL_RECORD_BYTES, this.end);
       }

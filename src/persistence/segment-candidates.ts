@@ -3,20 +3,20 @@
  * of its name, or by its name if the header is damaged. Several files may be copies of one segment.
  * The files are only read. Tested by repair.spec.ts.
  */
+import { ViewedBytes } from '../base/copy-bytes.ts';
 import type { Findings } from './findings.ts';
 import { LOG_END } from './log-end-file.ts';
 import { MANIFEST, type SnapshotFiles } from './manifest.ts';
 import { MARKS, UNSYNCED_MARKS } from './marks-file.ts';
 import { MEMBER } from './member-file.ts';
-import { Page } from './page.ts';
 import { PARTITION, partitionAt, typeAt } from './record-codec.ts';
 import { type Pace, type Scanned, scanRecords } from './record-scan.ts';
 import {
   HEADER_BYTES,
   parseSegmentName,
+  readHeader,
   type SegmentId,
   SNAPSHOT,
-  segmentInHeader,
   segmentName,
 } from './segment.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
@@ -102,10 +102,9 @@ export class SegmentCandidates {
   async #readHeader(name: string): Promise<SegmentId | undefined> {
     const file = await this.#source.open(name);
     try {
-      const page = new Page(HEADER_BYTES);
-      page.bytes.fill(0);
-      await file.read(page.bytes, 0);
-      return segmentInHeader(page);
+      const header = new ViewedBytes(HEADER_BYTES);
+      const length = await file.read(header.bytes, 0);
+      return readHeader(this.#source, name, header, length).id;
     } finally {
       await file.close();
     }

@@ -5,15 +5,11 @@
  */
 import assert from 'node:assert/strict';
 import { availableParallelism } from 'node:os';
-import { SummedMemory } from './checksum.ts';
-import { checkFormat, DATA_FORMAT } from './data-format.ts';
-import { Page } from './page.ts';
+import { type Viewed, ViewedBytes, viewed } from '../base/copy-bytes.ts';
 import { RecordChecker } from './record-checker.ts';
 import {
-  createdBytesOf,
-  formatInHeader,
   HEADER_BYTES,
-  headerFault,
+  readHeader,
   SEGMENT_BYTES_MAX,
   type SegmentId,
   segmentName,
@@ -36,7 +32,7 @@ const LONG_BYTES = 2 * SEGMENT_BYTES;
 export interface ReadSegment {
   readonly id: SegmentId;
   readonly seed: number;
-  readonly page: Page;
+  readonly page: Viewed;
   /** Length of the file, in bytes; if it is too long, the number of bytes that are read. */
   readonly length: number;
   /**
@@ -53,7 +49,7 @@ export class SegmentReader {
   readonly #storage: Storage;
   readonly #checksAhead: boolean;
   readonly #aheadBytesMax: number;
-  readonly #pages: Page[] = [];
+  readonly #pages: Viewed[] = [];
   /** Index of the last used page. */
   #pageIndex = 0;
   /** Created for the first long segment that is read ahead. */
@@ -106,15 +102,15 @@ export class SegmentReader {
     const file = await this.#storage.open(name);
     try {
       if (isAhead && file.length > this.#aheadBytesMax) return undefined;
-      const made = file.length > LONG_BYTES ? await createdBytesIn(file) : 0;
+      const made = file.length > LONG_BYTES ? await this.#createdBytes(file) : 0;
       const tooLong = lengthFault(file.length, made);
       const bytesMax = Math.min(Math.max(made, LONG_BYTES), SEGMENT_BYTES_MAX);
       const page = this.#page(tooLong === undefined ? file.length : bytesMax);
       const length = await file.read(page.bytes.subarray(0, file.length), 0);
       page.bytes.fill(0, length, Math.min(page.bytes.length, length + 8));
-      checkFormat(this.#storage, name, formatInHeader(page, length) ?? DATA_FORMAT);
-      const fault = headerFault(id, page, length) ?? tooLong;
-      const createdBytes = fault === undefined ? createdBytesOf(page) : 0;
+      const header = readHeader(this.#storage, name, page, length, id);
+      const fault = header.fault ?? tooLong;
+      const createdBytes = fault === undefined ? header.createdBytes : 0;
       return { id, seed: segmentSeed(id), page, length, createdBytes, fault, validEnd: 0 };
     } finally {
       await file.close();
@@ -132,7 +128,14 @@ export class SegmentReader {
     return { ...segment, validEnd };
   }
 
-  #page(bytes: number): Page {
+  /** Returns the length with which the file was created, in bytes; 0 if its header does not specify it. */
+  async #createdBytes(file: StoredFile): Promise<number> {
+    const header = new ViewedBytes(HEADER_BYTES);
+    const length = await file.read(header.bytes, 0);
+    return readHeader(this.#storage, file.name, header, length).createdBytes;
+  }
+
+  #page(bytes: number): Viewed {
     // Only the first page grows to the length of the longest segment.
     this.#pageIndex = bytes <= this.#aheadBytesMax ? this.#pageIndex ^ 1 : 0;
     const page = this.#pages[this.#pageIndex];
@@ -145,17 +148,10 @@ export class SegmentReader {
     const length = isUsual
       ? Math.max(needed, Math.min(this.#aheadBytesMax, SEGMENT_BYTES) + 16)
       : needed;
-    const longer = new Page(length, new SummedMemory(length, true));
+    const longer = viewed(Buffer.from(new SharedArrayBuffer(length)));
     this.#pages[this.#pageIndex] = longer;
     return longer;
   }
-}
-
-/** Returns the length with which the file was created, in bytes; 0 if its header does not specify it. */
-async function createdBytesIn(file: StoredFile): Promise<number> {
-  const page = new Page(HEADER_BYTES);
-  const length = await file.read(page.bytes, 0);
-  return formatInHeader(page, length) === undefined ? 0 : createdBytesOf(page);
 }
 
 /** Describes why a file of that length is not read completely; undefined if it is. */
@@ -163,3 +159,17 @@ function lengthFault(length: number, createdBytes: number): string | undefined {
   if (length > SEGMENT_BYTES_MAX) return 'is longer than a segment can be';
   return createdBytes > 0 && length > createdBytes ? 'is longer than it was made' : undefined;
 }
+
+/** Returns the offset after the last byte that is not zero, and at least `at`. */
+export function endOfContent({ page, length }: ReadSegment, at: number): number {
+  const { bytes } = page;
+  let end = Math.max(length, at);
+  // Most of a segment is blank, so large pieces are compared first.
+  while (end - at >= BLANK.length && bytes.subarray(end - BLANK.length, end).equals(BLANK)) {
+    end -= BLANK.length;
+  }
+  while (end > at && bytes[end - 1] === 0) end--;
+  return end;
+}
+
+const BLANK = Buffer.alloc(65536);

@@ -3,25 +3,22 @@
  * is filled with zeros before it is used, so that disk space for later records is allocated.
  * Numbers are little-endian.
  *
- *     0  "gridseg\n"
- *     8  format (data-format.ts)
- *    12  kind: 1 log, 2 snapshot
- *    16  number of the segment in a log, or of the snapshot
- *    20  part of the snapshot, starting with 0; in the log 0
- *    24  length with which the file was created, in bytes; 0 if not specified
- *    28  CRC-32C of the preceding 28 bytes
+ *     0  frame (../base/frame.ts) of the header: "gridLOG\n", or "gridSNAP" in a snapshot
+ *    20  number of the segment in a log, or of the snapshot
+ *    24  part of the snapshot, starting with 0; in the log 0
+ *    28  length with which the file was created, in bytes; 0 if not specified
  *    32  records, one after another; then zeros to the end
  *
- * Format 1 had the checksum at 24 and no length. A segment of the log keeps the length with which
- * it was created until its last record is a SEAL: a shorter one was cut off.
+ * A segment of the log keeps the length with which it was created until its last record is a SEAL: a
+ * shorter one was cut off.
  *
  * Segments of a log are numbered in the order of use, with gaps: each ends in a SEAL that names the
  * next. The segment's seed is the initial value of its records' checksums, so that a record in the
  * wrong file is detected. Tested by repair.spec.ts.
  */
-import { checksum } from './checksum.ts';
-import { DATA_FORMAT } from './data-format.ts';
-import { Page } from './page.ts';
+import { type Viewed, ViewedBytes } from '../base/copy-bytes.ts';
+import { writeFrame } from '../base/frame.ts';
+import { DATA_FORMAT, fileFault } from './data-format.ts';
 import type { Storage } from './storage.ts';
 
 export const LOG = 1;
@@ -32,7 +29,8 @@ export const SEGMENT_BYTES_MAX = 2 ** 31 - 1;
 /** Maximum number of a segment. */
 export const NUMBER_MAX = 2 ** 31 - 1;
 
-const MAGIC = 'gridseg\n';
+const LOG_MAGIC = 'gridLOG\n';
+const SNAPSHOT_MAGIC = 'gridSNAP';
 /** The fault of an intact header of another segment, which no crash can cause. */
 const OTHER_HEADER = 'has the header of another segment';
 
@@ -64,14 +62,14 @@ export function parseSegmentName(name: string): SegmentId | undefined {
 /**
  * Returns the segment that the file contains. Undefined if it does not have both the name and the
  * header of a segment: as a name becomes durable after the header (segment-maker.ts), the file was
- * never a segment or is damaged.
+ * never a segment or is damaged. Rejects as fileFault throws.
  */
 export async function segmentIn(storage: Storage, name: string): Promise<SegmentId | undefined> {
   const id = parseSegmentName(name);
   if (id === undefined) return undefined;
-  const page = new Page(HEADER_BYTES);
-  const length = await readBeginning(storage, name, page);
-  return headerFault(id, page, length) === undefined ? id : undefined;
+  const bytes = new ViewedBytes(HEADER_BYTES);
+  const length = await readBeginning(storage, name, bytes);
+  return readHeader(storage, name, bytes, length, id).fault === undefined ? id : undefined;
 }
 
 /**
@@ -81,7 +79,7 @@ export async function segmentIn(storage: Storage, name: string): Promise<Segment
 export async function readBeginning(
   storage: Storage,
   name: string,
-  { bytes }: Page,
+  { bytes }: Viewed,
 ): Promise<number> {
   bytes.fill(0);
   const file = await storage.open(name).catch((error: NodeJS.ErrnoException) => {
@@ -101,50 +99,46 @@ export function segmentSeed({ kind, number, part }: SegmentId): number {
 }
 
 export function segmentHeader({ kind, number, part }: SegmentId, createdBytes: number): Buffer {
-  const page = new Page(HEADER_BYTES);
-  page.bytes.write(MAGIC, 'latin1');
-  page.words.set([DATA_FORMAT, kind, number, part, createdBytes], 2);
-  page.words[7] = checksum(page, 0, 7, 0);
-  return page.bytes;
+  const header = new ViewedBytes(HEADER_BYTES);
+  const { view } = header;
+  view.setUint32(20, number, true);
+  view.setUint32(24, part, true);
+  view.setUint32(28, createdBytes, true);
+  writeFrame(header, HEADER_BYTES, kind === LOG ? LOG_MAGIC : SNAPSHOT_MAGIC, DATA_FORMAT);
+  return header.bytes;
 }
 
-/** Returns the segment that the header names; undefined if the header is damaged. */
-export function segmentInHeader(page: Page): SegmentId | undefined {
-  const { words } = page;
-  if (!isWholeHeader(page)) return undefined;
-  return { kind: words[3] as SegmentKind, number: words[4]!, part: words[5]! };
-}
-
-/**
- * Returns the length with which the file was created, in bytes; 0 if its intact header does not
- * specify it.
- */
-export function createdBytesOf({ words }: Page): number {
-  return words[6]! >>> 0;
-}
-
-/** Returns the format in the header of the file; undefined if the header is damaged. */
-export function formatInHeader(page: Page, length: number): number | undefined {
-  return length >= HEADER_BYTES && isWholeHeader(page) ? page.words[2]! : undefined;
-}
-
-/** Describes the fault of the header of the file; undefined if it is correct. */
-export function headerFault(id: SegmentId, page: Page, length: number): string | undefined {
-  if (length < HEADER_BYTES) return 'ends within its header';
-  if (!isWholeHeader(page)) return 'has a damaged header';
-  const { kind, number, part } = segmentInHeader(page) as SegmentId;
-  return kind === id.kind && number === id.number && part === id.part ? undefined : OTHER_HEADER;
+interface SegmentHeader {
+  /** The segment that the header names; undefined if it is damaged. */
+  readonly id: SegmentId | undefined;
+  /** Length with which the file was created, in bytes; 0 if the header does not specify it. */
+  readonly createdBytes: number;
+  /** The fault of the header; undefined if there is none. */
+  readonly fault: string | undefined;
 }
 
 /**
- * Whether the header is intact. Also recognizes format 1, and later formats in which the checksum
- * stays at its offset.
+ * Reads the header of the first `bytesRead` bytes of the file, which is to be that of the segment
+ * `expected`. Throws as fileFault does.
  */
-function isWholeHeader(page: Page): boolean {
-  const { bytes, words } = page;
-  if (bytes.toString('latin1', 0, MAGIC.length) !== MAGIC) return false;
-  if (words[2] === 1) return words[6] === checksum(page, 0, 6, 0) && words[7] === 0;
-  return words[7] === checksum(page, 0, 7, 0);
+export function readHeader(
+  storage: Pick<Storage, 'path'>,
+  name: string,
+  from: Viewed,
+  bytesRead: number,
+  expected?: SegmentId,
+): SegmentHeader {
+  const { bytes, view } = from;
+  const isSnapshot = bytes.toString('latin1', 0, SNAPSHOT_MAGIC.length) === SNAPSHOT_MAGIC;
+  const magic = isSnapshot ? SNAPSHOT_MAGIC : LOG_MAGIC;
+  const length = Math.min(bytesRead, HEADER_BYTES);
+  const fault = fileFault(storage, name, from, length, magic, HEADER_BYTES);
+  if (fault !== undefined) return { id: undefined, createdBytes: 0, fault: fault.what };
+  const kind: SegmentKind = isSnapshot ? SNAPSHOT : LOG;
+  const id = { kind, number: view.getUint32(20, true), part: view.getUint32(24, true) };
+  const isOther = expected !== undefined && segmentName(id) !== segmentName(expected);
+  const createdBytes = view.getUint32(28, true);
+  return { id, createdBytes, fault: isOther ? OTHER_HEADER : undefined };
 }
 
 /** A position in the log. */

@@ -10,7 +10,9 @@
  * contains the waiting changes is removed once the snapshot is complete.
  * Tested by compaction.spec.ts.
  */
+
 import type { Clock } from '../base/clock.ts';
+import { ViewedBytes } from '../base/copy-bytes.ts';
 import type { DurableQueues } from '../engine/durable-queues.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import {
@@ -20,15 +22,13 @@ import {
   VisitCursor,
 } from '../engine/stored-engine.ts';
 import { AtomicFile } from './atomic-file.ts';
-import { SummedMemory } from './checksum.ts';
-import { writeControlRecord } from './control-records.ts';
 import type { SnapshotFiles } from './manifest.ts';
-import { Page } from './page.ts';
 import {
   CONTROL_RECORD_BYTES,
   PARTITION,
   recordBytes,
   SEAL,
+  writeControlRecord,
   writeMutation,
 } from './record-codec.ts';
 import { HEADER_BYTES, SNAPSHOT, segmentHeader, segmentName, segmentSeed } from './segment.ts';
@@ -56,7 +56,7 @@ export class Snapshot {
   readonly #hasRoom: (bytes: number) => Promise<boolean>;
   readonly #queues: DurableQueues | undefined;
   readonly #visitor: StoredVisitor = { onStored: (stored) => this.#gather(stored) };
-  readonly #usualPage = new Page(PAGE_BYTES, new SummedMemory(PAGE_BYTES));
+  readonly #usualPage = new ViewedBytes(PAGE_BYTES);
   #page = this.#usualPage;
   #gathered = 0;
   #part = 0;
@@ -193,7 +193,7 @@ export class Snapshot {
   #makeRoom(bytes: number): void {
     const { length } = this.#page.bytes;
     if (this.#gathered + bytes <= length) return;
-    const longer = new Page(Math.max(length * 2, (this.#gathered + bytes + 7) & ~7));
+    const longer = new ViewedBytes(Math.max(length * 2, (this.#gathered + bytes + 7) & ~7));
     this.#page.bytes.copy(longer.bytes, 0, 0, this.#gathered);
     this.#page = longer;
   }

@@ -17,7 +17,7 @@ import { isBefore, provenEnd } from './log-end-file.ts';
 import type { Manifest } from './manifest.ts';
 import { checkRecord, highAt, lowAt, MARK, typeAt } from './record-codec.ts';
 import { HEADER_BYTES, type LogPosition, type SegmentId, segmentName } from './segment.ts';
-import { type ReadSegment, SegmentReader } from './segment-reader.ts';
+import { endOfContent, type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
 
 /**
@@ -57,13 +57,13 @@ export async function tornBytesAt(
   if (manifest.isStopped && !isAsStopped) throw damageIn(storage, segment, at);
   const unsyncedFrom = hasAllWritten ? undefined : position;
   if (hasRecord(segment, at, true, unsyncedFrom)) throw damageIn(storage, segment, at);
-  let torn = endOfBytes(segment, at) - at;
+  let torn = endOfContent(segment, at) - at;
   // The later segments need another reader, because this segment's page is still in use.
   const reader = new SegmentReader(storage);
   for (const id of later) {
     const other = await reader.read(id, undefined);
     if (hasRecord(other, HEADER_BYTES, true, unsyncedFrom)) throw damageIn(storage, segment, at);
-    torn += endOfBytes(other, HEADER_BYTES) - HEADER_BYTES;
+    torn += endOfContent(other, HEADER_BYTES) - HEADER_BYTES;
   }
   return torn;
 }
@@ -82,37 +82,24 @@ export function damageIn(
  * `place` only a MARK of a later position is accepted.
  */
 export function hasRecord(
-  { page, length, seed }: ReadSegment,
+  segment: ReadSegment,
   at: number,
   isAnywhere: boolean,
   position?: LogPosition,
 ): boolean {
-  const end = isAnywhere ? endOfBytes({ page, length }, at) : length;
+  const { page, length, seed } = segment;
+  const end = isAnywhere ? endOfContent(segment, at) : length;
   for (let from = at; from < end; from += 8) {
-    if (page.words[from >> 2] !== 0 && checkRecord(page, from, length, seed) !== 0) {
+    if (page.view.getInt32(from, true) !== 0 && checkRecord(page, from, length, seed) !== 0) {
       if (position === undefined) return true;
-      const segment = highAt(page, from);
-      const isLater = segment === position.segment ? lowAt(page, from) > position.offset : true;
-      if (typeAt(page, from) === MARK && segment >= position.segment && isLater) return true;
+      const synced = { segment: highAt(page, from), offset: lowAt(page, from) };
+      if (typeAt(page, from) === MARK && isBefore(position, synced)) return true;
     }
     if (!isAnywhere) return false;
   }
   return false;
 }
 
-/** Returns the offset after the last byte that is not zero, and at least `at`. */
-function endOfBytes({ page, length }: Pick<ReadSegment, 'page' | 'length'>, at: number): number {
-  const { bytes } = page;
-  let end = Math.max(length, at);
-  // Most of a segment is blank, so large pieces are compared first.
-  while (end - at >= BLANK.length && bytes.subarray(end - BLANK.length, end).equals(BLANK)) {
-    end -= BLANK.length;
-  }
-  while (end > at && bytes[end - 1] === 0) end--;
-  return end;
-}
-
-const BLANK = Buffer.alloc(65536);
 /**
  * The fault of lost writes although the machine has not rebooted: its disk may have been detached.
  */

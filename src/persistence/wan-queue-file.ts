@@ -2,39 +2,39 @@
  * The WAN queue file `wan-<n>` contains the changes that were waiting in persistent queues
  * (../engine/durable-queues.ts) when snapshot n was written, because the snapshot replaces the log
  * that contained them. The manifest records whether the file exists. It is a sequence of blocks,
- * each a multiple of 8 bytes. Numbers are little-endian.
+ * after a header. Numbers are little-endian.
  *
- *     0  "gridwait"
- *     8  CRC-32C of all that follows, up to 32
- *    12  format (data-format.ts)
- *    16  number of the snapshot, at 20 number of partitions, at 24 eight zero bytes
- *    32  blocks
+ *     0  frame (../base/frame.ts) of the header: "gridWAIT"
+ *    20  number of the snapshot, at 24 number of partitions
+ *    28  blocks
  *
  * A block:
  *
- *     0  CRC-32C of all that follows, seeded by the numbers of the snapshot and of the block
- *     4  length in bytes, without the padding
- *     8  type: 1 QUEUE, 2 LANE, 3 CUT, 4 END; at 12 number of the lane
- *    16  QUEUE: name of the queue, in UTF-8. LANE: bytes of a lane, as the queue serializes them.
+ *     0  CRC-32 of all that follows, seeded by the numbers of the snapshot and of the block
+ *     4  length in bytes, from 0 on
+ *     8  type, one byte: 1 QUEUE, 2 LANE, 3 CUT, 4 END; at 9 number of the lane, one byte
+ *    10  QUEUE: name of the queue, in UTF-8. LANE: bytes of a lane, as the queue serializes them.
  *        CUT: for each partition the sequence up to which the queue's blocks contain its waiting
  *        changes, a double. END: no content
  *
  * The blocks of a queue are consecutive, its CUT last. An empty queue has no blocks.
  * Tested by queue-files.spec.ts.
  */
+import { checksum } from '../base/checksum.ts';
 import type { Clock } from '../base/clock.ts';
+import { type Viewed, ViewedBytes } from '../base/copy-bytes.ts';
+import { FieldReader, FieldWriter } from '../base/fields.ts';
+import { FRAME_BYTES, writeFrame } from '../base/frame.ts';
 import type { DurableQueue, DurableQueues } from '../engine/durable-queues.ts';
 import { AtomicFile } from './atomic-file.ts';
-import { checksum, SummedMemory } from './checksum.ts';
 import { DamagedData } from './damage.ts';
-import { checkFormat, DATA_FORMAT } from './data-format.ts';
-import { Page } from './page.ts';
+import { DATA_FORMAT, fileFault } from './data-format.ts';
 import { NUMBER_MAX, readBeginning } from './segment.ts';
 import type { Storage, StoredFile } from './storage.ts';
 
-const MAGIC = 'gridwait';
-const HEADER_BYTES = 32;
-const BLOCK_HEAD_BYTES = 16;
+const MAGIC = 'gridWAIT';
+const HEADER_BYTES = 28;
+const BLOCK_HEAD_BYTES = 10;
 /** Maximum length of a block, in bytes, unless it contains a single longer event. */
 const BLOCK_BYTES = 262_144;
 const BLOCK_BYTES_MAX = 2 ** 31 - 8;
@@ -64,10 +64,10 @@ export function parseQueueFileName(name: string): number | undefined {
 export async function queueFileIn(storage: Storage, name: string): Promise<number | undefined> {
   const number = parseQueueFileName(name);
   if (number === undefined) return undefined;
-  const page = new Page(HEADER_BYTES);
-  await readBeginning(storage, name, page);
-  const hasHeader = page.bytes.toString('latin1', 0, MAGIC.length) === MAGIC;
-  return hasHeader && page.words[4] === number ? number : undefined;
+  const header = new ViewedBytes(HEADER_BYTES);
+  const length = await readBeginning(storage, name, header);
+  if (fileFault(storage, name, header, length, MAGIC, HEADER_BYTES) !== undefined) return undefined;
+  return header.view.getUint32(FRAME_BYTES, true) === number ? number : undefined;
 }
 
 interface WriterParts {
@@ -113,7 +113,7 @@ class QueueFileWriter {
   readonly #parts: WriterParts;
   readonly #snapshot: number;
   readonly #file: StoredFile;
-  readonly #usualPage = new Page(BLOCK_BYTES, new SummedMemory(BLOCK_BYTES));
+  readonly #usualPage = new ViewedBytes(BLOCK_BYTES);
   #block = 0;
 
   constructor(parts: WriterParts, snapshot: number, file: StoredFile) {
@@ -131,13 +131,11 @@ class QueueFileWriter {
   }
 
   async #writeHeader(): Promise<void> {
-    const page = new Page(HEADER_BYTES);
-    const { bytes, words } = page;
-    bytes.fill(0);
-    bytes.write(MAGIC, 'latin1');
-    words.set([DATA_FORMAT, this.#snapshot, this.#parts.sequences().length], 3);
-    words[2] = checksum(page, 3, HEADER_BYTES >> 2, 0);
-    await this.#file.write(bytes, 0, HEADER_BYTES, 0);
+    const header = new ViewedBytes(HEADER_BYTES);
+    const partitions = this.#parts.sequences().length;
+    new FieldWriter(header.bytes, FRAME_BYTES).word(this.#snapshot).word(partitions);
+    writeFrame(header, HEADER_BYTES, MAGIC, DATA_FORMAT);
+    await this.#file.write(header.bytes, 0, HEADER_BYTES, 0);
   }
 
   /** Resolves with false if the file would exceed the permitted length. */
@@ -151,7 +149,7 @@ class QueueFileWriter {
       if (!(await this.#writeLane(queue, lane, upTo))) return false;
     }
     const page = pageFor(this.#usualPage, upTo.byteLength);
-    page.doubles.set(upTo, BLOCK_HEAD_BYTES >> 3);
+    new FieldWriter(page.bytes, BLOCK_HEAD_BYTES).counts(upTo);
     await this.#writeBlock(page, BLOCK_HEAD_BYTES + upTo.byteLength, CUT);
     return true;
   }
@@ -165,10 +163,10 @@ class QueueFileWriter {
     const content = queue.cut(lane);
     const now = sequences();
     for (const partition of content.partitions) upTo[partition] = now[partition]!;
-    let page = this.#usualPage;
+    let page: Viewed = this.#usualPage;
     let at = BLOCK_HEAD_BYTES;
     while (!content.isDone) {
-      at = content.copy(page.bytes, at, page.bytes.length);
+      at = content.copy(page, at, page.bytes.length);
       const { bytesNeeded, isDone } = content;
       if (at > BLOCK_HEAD_BYTES && (bytesNeeded > 0 || isDone)) {
         if (!(await mayWrite(this.position + at))) return false;
@@ -182,16 +180,14 @@ class QueueFileWriter {
   }
 
   /** Writes the block, which ends at offset `end` of the page. */
-  async #writeBlock(page: Page, end: number, type: number, lane = 0): Promise<void> {
-    const { bytes, words } = page;
-    const paddedEnd = padded(end);
-    bytes.fill(0, end, paddedEnd);
-    words[1] = end;
-    words[2] = type;
-    words[3] = lane;
-    words[0] = checksum(page, 1, paddedEnd >> 2, seedOf(this.#snapshot, this.#block++));
-    await this.#file.write(bytes, 0, paddedEnd, this.position);
-    this.position += paddedEnd;
+  async #writeBlock(page: Viewed, end: number, type: number, lane = 0): Promise<void> {
+    const { bytes, view } = page;
+    view.setUint32(4, end, true);
+    bytes[8] = type;
+    bytes[9] = lane;
+    view.setInt32(0, checksum(page, 4, end, seedOf(this.#snapshot, this.#block++)), true);
+    await this.#file.write(bytes, 0, end, this.position);
+    this.position += end;
   }
 }
 
@@ -241,16 +237,12 @@ async function readHeader(
   snapshot: number,
   partitionCount: number,
 ): Promise<void> {
-  const page = new Page(HEADER_BYTES);
-  page.bytes.fill(0);
-  await file.read(page.bytes, 0);
-  const { bytes, words } = page;
-  const hasHeader = file.length >= HEADER_BYTES && bytes.toString('latin1', 0, 8) === MAGIC;
-  if (!hasHeader || words[2] !== checksum(page, 3, HEADER_BYTES >> 2, 0)) {
-    throw new DamagedData(storage, file.name, 0, 'has no valid header');
-  }
-  checkFormat(storage, file.name, words[3]!);
-  if (words[4] === snapshot && words[5] === partitionCount) return;
+  const header = new ViewedBytes(HEADER_BYTES);
+  const length = await file.read(header.bytes, 0);
+  const fault = fileFault(storage, file.name, header, length, MAGIC, HEADER_BYTES);
+  if (fault !== undefined) throw new DamagedData(storage, file.name, fault.offset, fault.what);
+  const { view } = header;
+  if (view.getUint32(20, true) === snapshot && view.getUint32(24, true) === partitionCount) return;
   throw new DamagedData(storage, file.name, 0, 'has the header of another snapshot');
 }
 
@@ -261,74 +253,57 @@ async function readBlocks(
   partitionCount: number,
   reader: QueueFileReader,
 ): Promise<void> {
-  const usualPage = new Page(BLOCK_BYTES, new SummedMemory(BLOCK_BYTES));
+  const usualPage = new ViewedBytes(BLOCK_BYTES);
   let at = HEADER_BYTES;
   let isInQueue = false;
+  const fault = (what: string) => new DamagedData(storage, file.name, at, what);
   for (let block = 0; ; block++) {
-    const head = await readHead(storage, file, at);
-    const page = pageFor(usualPage, head.end - BLOCK_HEAD_BYTES);
-    const paddedEnd = padded(head.end);
-    await file.read(page.bytes.subarray(0, paddedEnd), at);
-    if (page.words[0] !== checksum(page, 1, paddedEnd >> 2, seedOf(snapshot, block))) {
-      throw new DamagedData(storage, file.name, at, 'has a block with a wrong checksum');
+    const head = await readHead(file, at);
+    if (head === undefined) throw fault('ends within a block');
+    const { end, type, lane } = head;
+    const page = pageFor(usualPage, end - BLOCK_HEAD_BYTES);
+    const { bytes, view } = page;
+    await file.read(bytes.subarray(0, end), at);
+    if (view.getInt32(0, true) !== checksum(page, 4, end, seedOf(snapshot, block))) {
+      throw fault('has a block with a wrong checksum');
     }
-    const isNext = head.type === QUEUE || head.type === END ? !isInQueue : isInQueue;
-    if (!(isNext && passBlock(page, head, partitionCount, reader))) {
-      throw new DamagedData(storage, file.name, at, 'has a block with wrong fields');
-    }
-    at += paddedEnd;
-    if (head.type === END) break;
-    if (head.type !== LANE) isInQueue = head.type === QUEUE;
+    const fields = new FieldReader(bytes.subarray(0, end), BLOCK_HEAD_BYTES, fault);
+    let isValid = (type === QUEUE || type === END) !== isInQueue;
+    if (isValid && type === QUEUE) reader.onQueue(bytes.toString('utf8', BLOCK_HEAD_BYTES, end));
+    else if (isValid && type === LANE) isValid = reader.onLane(lane, bytes, BLOCK_HEAD_BYTES, end);
+    else if (isValid && type === CUT) reader.onCut(fields.counts(partitionCount));
+    else isValid &&= type === END;
+    if (!isValid) throw fault('has a block with wrong fields');
+    if (type === CUT || type === END) fields.end();
+    at += end;
+    if (type === END) break;
+    if (type !== LANE) isInQueue = type === QUEUE;
   }
-  if (at < file.length) throw new DamagedData(storage, file.name, at, 'continues after its end');
+  if (at < file.length) throw fault('continues after its end');
 }
 
 interface BlockHead {
-  /** Length in bytes, without the padding. */
+  /** Length of the block in bytes. */
   readonly end: number;
   readonly type: number;
   readonly lane: number;
 }
 
-async function readHead(storage: Storage, file: StoredFile, at: number): Promise<BlockHead> {
-  const { bytes, words } = new Page(BLOCK_HEAD_BYTES);
-  if (at + BLOCK_HEAD_BYTES <= file.length) {
-    await file.read(bytes, at);
-    const [, end = 0, type = 0, lane = 0] = words;
-    const isWhole = end >= BLOCK_HEAD_BYTES && end <= BLOCK_BYTES_MAX;
-    if (isWhole && at + padded(end) <= file.length) return { end, type, lane };
-  }
-  throw new DamagedData(storage, file.name, at, 'ends within a block');
-}
-
-/** Passes the block's content to the reader. Returns false if it is invalid. */
-function passBlock(
-  { bytes, doubles }: Page,
-  { end, type, lane }: BlockHead,
-  partitionCount: number,
-  reader: QueueFileReader,
-): boolean {
-  if (type === END) return end === BLOCK_HEAD_BYTES;
-  if (type === QUEUE) {
-    reader.onQueue(bytes.toString('utf8', BLOCK_HEAD_BYTES, end));
-    return true;
-  }
-  if (type === LANE) return lane >= 0 && reader.onLane(lane, bytes, BLOCK_HEAD_BYTES, end);
-  if (type !== CUT || end !== BLOCK_HEAD_BYTES + partitionCount * 8) return false;
-  reader.onCut(doubles.slice(BLOCK_HEAD_BYTES >> 3, end >> 3));
-  return true;
+/** Reads the head of the block at `at`. Resolves with undefined if the file does not contain the block. */
+async function readHead(file: StoredFile, at: number): Promise<BlockHead | undefined> {
+  const { bytes, view } = new ViewedBytes(BLOCK_HEAD_BYTES);
+  if ((await file.read(bytes, at)) < BLOCK_HEAD_BYTES) return undefined;
+  const end = view.getUint32(4, true);
+  const isWhole = end >= BLOCK_HEAD_BYTES && end <= BLOCK_BYTES_MAX && at + end <= file.length;
+  return isWhole ? { end, type: bytes[8]!, lane: bytes[9]! } : undefined;
 }
 
 /** Returns the page, or a longer one if it has no room for a block with this content. */
-function pageFor(page: Page, contentBytes: number): Page {
+function pageFor(page: Viewed, contentBytes: number): Viewed {
   const needed = BLOCK_HEAD_BYTES + contentBytes;
-  return needed <= page.bytes.length ? page : new Page(padded(needed));
+  return needed <= page.bytes.length ? page : new ViewedBytes(needed);
 }
 
 function seedOf(snapshot: number, block: number): number {
   return (Math.imul(snapshot, 0x9e3779b1) ^ Math.imul(block + 1, 0x85ebca6b)) | 0;
-}
-
-function padded(length: number): number {
-  return (length + 7) & ~7;
 }

@@ -19,8 +19,10 @@
  * not enough, the records stay in memory and are written once there is space. Until then no
  * response is sent, and nothing is admitted or synced. Tested by disk-faults.spec.ts.
  */
+
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../base/clock.ts';
+import { ViewedBytes } from '../base/copy-bytes.ts';
 import { FROM_REPLAY, type Mutation, OFFER, SET } from '../engine/mutation.ts';
 import {
   ADMITTED,
@@ -30,12 +32,17 @@ import {
   type MutationSink,
   type Veto,
 } from '../engine/mutation-sink.ts';
-import { SummedMemory } from './checksum.ts';
-import { NEXT_DURABLE, NEXT_NOT_DURABLE, writeControlRecord } from './control-records.ts';
 import { DurableSequences } from './durable-sequences.ts';
 import type { LogEndFile } from './log-end-file.ts';
-import { Page } from './page.ts';
-import { CONTROL_RECORD_BYTES, MARK, recordBytes, SEAL, writeMutation } from './record-codec.ts';
+import {
+  CONTROL_RECORD_BYTES,
+  MARK,
+  recordBytes,
+  SEAL,
+  writeControlRecord,
+  writeMutation,
+} from './record-codec.ts';
+import { NEXT_DURABLE, NEXT_NOT_DURABLE } from './seals.ts';
 import { HEADER_BYTES, type LogPosition } from './segment.ts';
 import type { LogSegment } from './segment-maker.ts';
 import type { SegmentSupply } from './segment-supply.ts';
@@ -96,7 +103,7 @@ export class WriteAheadLog implements MutationSink {
   readonly #observer: LogObserver;
   readonly #onSegment: () => void;
   readonly #sequences: DurableSequences;
-  readonly #page = new Page(PAGE_BYTES, new SummedMemory(PAGE_BYTES));
+  readonly #page = new ViewedBytes(PAGE_BYTES);
   readonly #endOfTurn = () => this.#endTurn();
   #supply: SegmentSupply | undefined;
   #segment!: LogSegment;
@@ -223,7 +230,7 @@ export class WriteAheadLog implements MutationSink {
     this.#openTurn();
     if (this.failure !== undefined) return;
     if (bytes > PAGE_BYTES - this.#pending) this.#write();
-    const page = bytes > PAGE_BYTES ? new Page(bytes) : this.#page;
+    const page = bytes > PAGE_BYTES ? new ViewedBytes(bytes) : this.#page;
     const end = writeMutation(page, this.#pending, mutation, this.#segment.seed);
     if (end - this.#pending !== bytes) assert.fail('a recorded mutation equals the admitted one');
     this.#pending = end;

@@ -1,4 +1,5 @@
 /** Builds a publisher's messages and reads the responses. Tested by publisher.spec.ts. */
+import { FieldWriter, textBytes } from '../base/fields.ts';
 import { Version } from '../engine/version.ts';
 import type { ChunkPool } from './chunk-pool.ts';
 import type { Lane } from './lane.ts';
@@ -13,12 +14,10 @@ import {
   malformed,
   type OpenedMessage,
   openMessage,
-  PayloadReader,
-  PayloadWriter,
+  payloadReader,
   SECTION_BYTES,
   sealedChecksum,
   sealPlain,
-  textBytes,
 } from './message-format.ts';
 import { RESPONSE_BYTES_MAX } from './wan-transport.ts';
 
@@ -54,7 +53,7 @@ export function headOf(sender: Sender, kind: 1 | 2 | 5, isOnReceipt = false): Me
 
 export function handshakeMessage(sender: Sender, texts: MessageTexts): Buffer {
   const bytes = Buffer.alloc(HEAD_BYTES + 8 + texts.bytes.length);
-  new PayloadWriter(bytes).count(sender.epoch).put(texts.bytes);
+  new FieldWriter(bytes, HEAD_BYTES).count(sender.epoch).put(texts.bytes);
   return sealPlain(bytes, headOf(sender, HANDSHAKE));
 }
 
@@ -82,11 +81,11 @@ export function unsealedBatch(
   const length = fixed + sections.length * SECTION_BYTES + eventBytes;
   const memory = pool.acquire(length, 0);
   const bytes = memory.bytes.subarray(0, length);
-  const writer = new PayloadWriter(bytes);
+  const writer = new FieldWriter(bytes, HEAD_BYTES);
   writer.count(sender.epoch).put(target).put(texts.bytes).short(sections.length);
   for (const [index, { lane, count }] of sections.entries()) {
     writer.short(lane.number).short(0).word(count).word(lengths[index]!).count(lane.firstNumber);
-    writer.version(lane.syncBegan);
+    writer.word(lane.syncBegan.low >>> 0).word(lane.syncBegan.high >>> 0);
     writer.at = lane.copyTo(bytes, writer.at, count);
   }
   return { sections, eventBytes, memory, bytes };
@@ -149,5 +148,5 @@ export async function openResponse(body: Uint8Array, message: Buffer, kind: 3 | 
   if (opened.kind !== kind) throw malformed(`its kind is ${opened.kind}`);
   if (opened.respondsTo !== sealedChecksum(message))
     throw malformed('it responds to another message');
-  return { opened, reader: new PayloadReader(opened.payload) };
+  return { opened, reader: payloadReader(opened.payload) };
 }

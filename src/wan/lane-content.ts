@@ -4,8 +4,10 @@
  * meanwhile are left out, except those that the lane's compaction moved before they died.
  * Tested by chunk-pool.spec.ts.
  */
+import type { Viewed } from '../base/copy-bytes.ts';
+import { copyPlaced, placedEventBytes } from './event-codec.ts';
 import type { LaneChunk } from './lane-chunk.ts';
-import { FILE_HEAD_BYTES, fileRecordBytes, isDeadAt, offsetAt } from './lane-record.ts';
+import { isDeadAt, offsetAt, partitionAt } from './lane-record.ts';
 
 /** Records examined per step. */
 const RECORDS_PER_STEP = 4096;
@@ -38,7 +40,7 @@ export class LaneContent {
    * Copies the next live records to `at` in the file format, as far as they fit before `end`.
    * Returns the offset after them.
    */
-  copy(to: Buffer, at: number, end: number): number {
+  copy(to: Viewed, at: number, end: number): number {
     let next = at;
     this.bytesNeeded = 0;
     for (let step = 0; step < RECORDS_PER_STEP; step++) {
@@ -46,13 +48,16 @@ export class LaneContent {
       if (chunk === undefined) break;
       const head = chunk.headAt(this.#position - chunk.start);
       if (!isDeadAt(chunk.view, head)) {
-        const bytes = fileRecordBytes(chunk.view.getUint32(head, true));
+        const { view } = chunk;
+        const length = view.getUint32(head, true);
+        const bytes = placedEventBytes(length);
         if (bytes > end - next) {
           this.bytesNeeded = bytes;
           break;
         }
-        copyRecord(chunk, head, to, next, next + bytes);
-        next += bytes;
+        const sequence = view.getFloat64(head + 8, true);
+        const event = offsetAt(view, head);
+        next = copyPlaced(chunk.bytes, event, length, to, next, partitionAt(view, head), sequence);
       }
       this.#position++;
     }
@@ -70,19 +75,4 @@ export class LaneContent {
     while (this.#position >= chunks[0]!.start + chunks[0]!.count) chunks.shift();
     return chunks[0];
   }
-}
-
-function copyRecord(
-  { bytes, view }: LaneChunk,
-  head: number,
-  to: Buffer,
-  at: number,
-  end: number,
-): void {
-  const event = offsetAt(view, head);
-  bytes.copy(to, at, head, head + FILE_HEAD_BYTES);
-  const length = view.getUint32(head, true);
-  const eventEnd =
-    at + FILE_HEAD_BYTES + bytes.copy(to, at + FILE_HEAD_BYTES, event, event + length);
-  to.fill(0, eventEnd, end);
 }

@@ -1,22 +1,17 @@
 /**
- * The record of an event in a lane. In memory the events of a chunk are contiguous, so that those
- * of a batch are copied in one call, and the heads are stored apart from them (lane-chunk.ts). In a
- * file of waiting events a record is its head, its event and zero bytes up to a multiple of 8. All
- * numbers of a head are little-endian:
+ * The head of a record in a lane. In memory the events of a chunk are contiguous, so that those of a
+ * batch are copied in one call, and the heads are stored apart from them (lane-chunk.ts). All numbers
+ * of a head are little-endian:
  *
  *     0  length of the event in bytes; at 4 the partition (EVERY for all) and the flags above it
  *     8  sequence of the change in its partition, a double; at 16 its recording time, a double
- *    24  only in memory: offset of the event in its chunk; at 28 unused
+ *    24  offset of the event in its chunk; at 28 unused
  *
  * Tested by persistent-queues.spec.ts.
  */
-import type { Viewed } from '../base/copy-bytes.ts';
 import { EVERY_PARTITION } from '../base/partition-number.ts';
-import type { Mutation } from '../engine/mutation.ts';
-import { readEvent } from './event-codec.ts';
 
-/** Bytes of the head in a file and in memory. */
-export const FILE_HEAD_BYTES = 24;
+/** Length of a head, in bytes. */
 export const RECORD_HEAD_BYTES = 32;
 export const EVERY = 0xff_ffff;
 /** Flag of a dead record. It is the highest, so a number at 4 of IS_DEAD or more means dead. */
@@ -31,11 +26,6 @@ export const HAS_PATH = 2 ** 28;
 /** Returns the bytes in memory of a record whose event has that length. */
 export function recordBytes(eventBytes: number): number {
   return RECORD_HEAD_BYTES + eventBytes;
-}
-
-/** Returns the bytes in a file of a record whose event has that length. */
-export function fileRecordBytes(eventBytes: number): number {
-  return (FILE_HEAD_BYTES + eventBytes + 7) & ~7;
 }
 
 /** Returns the partition of the head at `at`, or EVERY_PARTITION. */
@@ -61,24 +51,4 @@ export function offsetAt(view: DataView, at: number): number {
 
 export function isDeadAt(view: DataView, at: number): boolean {
   return view.getUint32(at + 4, true) >= IS_DEAD;
-}
-
-export function isCopyAt(view: DataView, at: number): boolean {
-  return (view.getUint32(at + 4, true) & IS_COPY) !== 0;
-}
-
-/**
- * Reads the live record at `at` of a file into the change, whose spans point into the bytes.
- * Returns the offset after it, or -1 if the record is invalid or does not end by `end`.
- */
-export function readRecord(from: Viewed, at: number, end: number, change: Mutation): number {
-  const { view } = from;
-  if (end - at < FILE_HEAD_BYTES || isDeadAt(view, at)) return -1;
-  const event = at + FILE_HEAD_BYTES;
-  const eventEnd = event + view.getUint32(at, true);
-  const recordEnd = (eventEnd + 7) & ~7;
-  if (recordEnd > end || readEvent(from, event, eventEnd, change) !== eventEnd) return -1;
-  change.partition = partitionAt(view, at);
-  change.sequence = view.getFloat64(at + 8, true);
-  return Number.isSafeInteger(change.sequence) && change.sequence >= 0 ? recordEnd : -1;
 }

@@ -12,11 +12,12 @@
 import assert from 'node:assert';
 import type { Viewed } from '../base/copy-bytes.ts';
 import { EVERY_PARTITION } from '../base/partition-number.ts';
+import { isOnPath } from '../engine/change-codec.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';
 import { ChunkList } from './chunk-list.ts';
 import type { ChunkPool } from './chunk-pool.ts';
-import { eventBytes, isOnPath, writeEvent } from './event-codec.ts';
+import { eventBytes, writeEvent } from './event-codec.ts';
 import type { LaneChunk } from './lane-chunk.ts';
 import { LaneContent } from './lane-content.ts';
 import {

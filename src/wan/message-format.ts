@@ -3,22 +3,19 @@
  * message, and so is the body of the response. All numbers are little-endian. A message begins with
  * a head:
  *
- *     0  "GWAN"
- *     4  version of the format, one byte: 2
- *     5  kind, one byte: 1 handshake, 2 batch, 3 response to a handshake, 4 response to a batch,
+ *     0  frame (../base/frame.ts): "gridWAN\n"; the format is 3
+ *    20  kind, one byte: 1 handshake, 2 batch, 3 response to a handshake, 4 response to a batch,
  *        5 request for hash trees, 6 response to that (tree-messages.ts describes both payloads)
- *     6  flags, one byte: 1 the payload is deflated (RFC 1951), 2 acknowledge the batch on receipt
- *     7  zero
- *     8  CRC-32 (zlib's) of the rest of the message: bytes 0 to 7, then those from 12 on
- *    12  length of the payload in the message, in bytes; the message ends with it
- *    16  length of the inflated payload, in bytes; equal to the length at 12 if it is not deflated
- *    20  the sender's clock, a version: low word, at 24 high word
- *    28  id of the sender's data set, 16 bytes
- *    44  in a response the CRC-32 of the message that it responds to, to detect a stray response;
+ *    21  flags, one byte: 1 the payload is deflated (RFC 1951), 2 acknowledge the batch on receipt;
+ *        at 22 zero, two bytes
+ *    24  length of the inflated payload, in bytes; that of the payload if it is not deflated
+ *    28  the sender's clock, a version: low word, at 32 high word
+ *    36  id of the sender's data set, 16 bytes
+ *    52  in a response the CRC-32 of the message that it responds to, to detect a stray response;
  *        otherwise zero
- *    48  payload
+ *    56  payload
  *
- * A text is two bytes of length and that many bytes of UTF-8. The payload of a handshake:
+ * Texts are those of ../base/fields.ts. The payload of a handshake:
  *
  *     0  epoch of the sender, a double: microseconds since 1970 of its start, or later
  *     8  three texts: required name of the target's cluster, name of the replication, publisher id
@@ -58,9 +55,11 @@
  */
 
 import { promisify } from 'node:util';
-import { crc32, deflateRaw, inflateRaw } from 'node:zlib';
+import { deflateRaw, inflateRaw } from 'node:zlib';
 import { viewed } from '../base/copy-bytes.ts';
 import { GridError } from '../base/errors.ts';
+import { FieldReader } from '../base/fields.ts';
+import { frameFault, writeFrame } from '../base/frame.ts';
 import { DATA_SET_ID_BYTES } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';
 
@@ -74,7 +73,7 @@ export const TREES_RESPONSE = 6;
 type Kind = 1 | 2 | 3 | 4 | 5 | 6;
 
 /** Length of a message's head, in bytes. */
-export const HEAD_BYTES = 48;
+export const HEAD_BYTES = 56;
 /** Maximum number of lanes of a publisher. */
 export const LANES_MAX = 32;
 /** Length of a section before its events, in bytes. */
@@ -85,14 +84,13 @@ export const SECTION_RESPONSE_BYTES = 20;
 /** Epochs per millisecond: two starts in one millisecond (after a clock change) get two epochs. */
 export const EPOCHS_A_MS = 1000;
 
-const MAGIC = 0x4e41_5747;
-const FORMAT = 2;
+const MAGIC = 'gridWAN\n';
+/** Beginning of a message of the formats 1 and 2. */
+const OLDER_MAGIC = 'GWAN';
+const FORMAT = 3;
 const IS_DEFLATED = 1;
 const IS_ON_RECEIPT = 2;
 const KNOWN_FLAGS = IS_DEFLATED | IS_ON_RECEIPT;
-const CRC_AT = 8;
-const CRC_END = 12;
-const TEXT_BYTES_MAX = 65_535;
 /** The fastest level, which achieves most of the compression. */
 const DEFLATE_LEVEL = 1;
 
@@ -123,46 +121,51 @@ export function malformed(reason: string): GridError {
 
 /** Returns the head's inflated length in bytes; 0 if not deflated, or if the head is incomplete. */
 export function inflatedBytes(bytes: Buffer): number {
-  if (bytes.length < HEAD_BYTES || (bytes[6]! & IS_DEFLATED) === 0) return 0;
-  return bytes.readUInt32LE(16);
+  if (bytes.length < HEAD_BYTES || (bytes[21]! & IS_DEFLATED) === 0) return 0;
+  return bytes.readUInt32LE(24);
 }
 
 /**
- * Checks the head and the CRC-32, and inflates the payload. Rejects with GridError
- * WAN_MESSAGE_INVALID, or WAN_MESSAGE_TOO_LONG for an inflated payload of more than `inflatedMax`
- * bytes.
+ * Checks the head, and inflates the payload. Rejects with GridError WAN_MESSAGE_INVALID, or
+ * WAN_MESSAGE_TOO_LONG for an inflated payload of more than `inflatedMax` bytes.
  */
 export async function openMessage(bytes: Buffer, inflatedMax: number): Promise<OpenedMessage> {
+  if (bytes.toString('latin1', 0, OLDER_MAGIC.length) === OLDER_MAGIC) throw otherFormat(bytes[4]!);
+  const message = viewed(bytes);
+  const fault = frameFault(message, bytes.length, MAGIC);
+  if (fault !== undefined) throw malformed(`it ${fault.what}`);
+  const { view } = message;
+  const format = view.getUint32(12, true);
+  if (format !== FORMAT) throw otherFormat(format);
   if (bytes.length < HEAD_BYTES) throw malformed('it is shorter than its head');
-  const { view } = viewed(bytes);
-  if (view.getUint32(0, true) !== MAGIC) throw malformed('it does not begin with "GWAN"');
-  if (bytes[4] !== FORMAT) {
-    throw malformed(`its format is ${bytes[4]}, this version reads ${FORMAT}`);
-  }
-  const kind = bytes[5]!;
-  const flags = bytes[6]!;
-  const checksum = view.getUint32(CRC_AT, true);
-  if (checksum !== checksumOf(bytes)) throw malformed('its checksum does not match');
+  const kind = bytes[20]!;
+  const flags = bytes[21]!;
   if (kind < HANDSHAKE || kind > TREES_RESPONSE) throw malformed(`its kind is ${kind}`);
-  if ((flags & ~KNOWN_FLAGS) !== 0 || bytes[7] !== 0) throw malformed('it has an unknown flag');
-  const length = view.getUint32(12, true);
-  const inflatedLength = view.getUint32(16, true);
-  if (length !== bytes.length - HEAD_BYTES) throw malformed('its length does not match');
+  if ((flags & ~KNOWN_FLAGS) !== 0 || view.getUint16(22, true) !== 0) {
+    throw malformed('it has an unknown flag');
+  }
+  const inflatedLength = view.getUint32(24, true);
   if (inflatedLength > inflatedMax) {
     throw new GridError('WAN_MESSAGE_TOO_LONG', { bytes: inflatedLength, bytesMax: inflatedMax });
   }
   const isDeflated = (flags & IS_DEFLATED) !== 0;
-  if (!isDeflated && inflatedLength !== length) throw malformed('its lengths differ');
   const body = bytes.subarray(HEAD_BYTES);
+  if (!isDeflated && inflatedLength !== body.length) throw malformed('its lengths differ');
   return {
     kind: kind as Kind,
     isOnReceipt: (flags & IS_ON_RECEIPT) !== 0,
-    clock: new Version().set(view.getInt32(20, true), view.getInt32(24, true)),
-    dataSet: bytes.subarray(28, 28 + DATA_SET_ID_BYTES),
-    respondsTo: view.getUint32(44, true),
+    clock: new Version().set(view.getInt32(28, true), view.getInt32(32, true)),
+    dataSet: bytes.subarray(36, 36 + DATA_SET_ID_BYTES),
+    respondsTo: view.getInt32(52, true),
     payload: isDeflated ? await inflated(body, inflatedLength) : body,
-    checksum,
+    checksum: sealedChecksum(bytes),
   };
+}
+
+function otherFormat(format: number): GridError {
+  return malformed(
+    `its format is ${format}, this version reads ${FORMAT}: both members need the same version of gridnode`,
+  );
 }
 
 /** Inflates the payload. Never produces more than `length` bytes. */
@@ -193,7 +196,7 @@ export function sealPlain(bytes: Buffer, head: MessageHead): Buffer {
 
 /** Returns the CRC-32 in the head of a sealed message. */
 export function sealedChecksum(message: Buffer): number {
-  return message.readUInt32LE(CRC_AT);
+  return message.readInt32LE(8);
 }
 
 function writeHead(
@@ -202,135 +205,26 @@ function writeHead(
   inflatedLength: number,
   flags: number,
 ): Buffer {
-  const { view } = viewed(bytes);
-  view.setUint32(0, MAGIC, true);
-  bytes[4] = FORMAT;
-  bytes[5] = kind;
-  bytes[6] = flags | (isOnReceipt ? IS_ON_RECEIPT : 0);
-  bytes[7] = 0;
-  view.setUint32(12, bytes.length - HEAD_BYTES, true);
-  view.setUint32(16, inflatedLength, true);
-  view.setInt32(20, clock.low, true);
-  view.setInt32(24, clock.high, true);
-  bytes.set(dataSet, 28);
-  view.setUint32(44, respondsTo, true);
-  view.setUint32(CRC_AT, checksumOf(bytes), true);
+  const message = viewed(bytes);
+  const { view } = message;
+  bytes[20] = kind;
+  bytes[21] = flags | (isOnReceipt ? IS_ON_RECEIPT : 0);
+  view.setUint16(22, 0, true);
+  view.setUint32(24, inflatedLength, true);
+  view.setInt32(28, clock.low, true);
+  view.setInt32(32, clock.high, true);
+  bytes.set(dataSet, 36);
+  view.setInt32(52, respondsTo, true);
+  writeFrame(message, bytes.length, MAGIC, FORMAT);
   return bytes;
 }
 
-function checksumOf(bytes: Buffer): number {
-  return crc32(bytes.subarray(CRC_END), crc32(bytes.subarray(0, CRC_AT)));
-}
-
-/** Reads a payload from its start. Throws GridError WAN_MESSAGE_INVALID if it is too short. */
-export class PayloadReader {
-  readonly #bytes: Buffer;
-  at = 0;
-
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes;
-  }
-
-  /** Whether everything was read. */
-  get isAtEnd(): boolean {
-    return this.at === this.#bytes.length;
-  }
-
-  byte(): number {
-    return this.#bytes[this.#pass(1)]!;
-  }
-
-  short(): number {
-    return this.#bytes.readUInt16LE(this.#pass(2));
-  }
-
-  word(): number {
-    return this.#bytes.readUInt32LE(this.#pass(4));
-  }
-
-  /** Reads a whole number of at least `least`. */
-  count(least: number): number {
-    const number = this.#bytes.readDoubleLE(this.#pass(8));
-    if (!Number.isSafeInteger(number) || number < least) throw malformed(`it contains ${number}`);
-    return number;
-  }
-
-  version(): Version {
-    return new Version().set(this.word(), this.word());
-  }
-
-  bytes(length: number): Buffer {
-    const start = this.#pass(length);
-    return this.#bytes.subarray(start, start + length);
-  }
-
-  /** Reads the bytes of a text. */
-  text(): Buffer {
-    return this.bytes(this.short());
-  }
-
-  #pass(length: number): number {
-    const start = this.at;
-    if (length > this.#bytes.length - start) throw malformed('its payload is too short');
-    this.at = start + length;
-    return start;
-  }
-}
-
-/** Writes a payload after the room for a head. The buffer must be long enough. */
-export class PayloadWriter {
-  readonly bytes: Buffer;
-  at: number;
-
-  constructor(bytes: Buffer) {
-    this.bytes = bytes;
-    this.at = HEAD_BYTES;
-  }
-
-  byte(number: number): this {
-    this.at = this.bytes.writeUInt8(number, this.at);
-    return this;
-  }
-
-  short(number: number): this {
-    this.at = this.bytes.writeUInt16LE(number, this.at);
-    return this;
-  }
-
-  word(number: number): this {
-    this.at = this.bytes.writeUInt32LE(number, this.at);
-    return this;
-  }
-
-  count(number: number): this {
-    this.at = this.bytes.writeDoubleLE(number, this.at);
-    return this;
-  }
-
-  version({ low, high }: Version): this {
-    return this.word(low >>> 0).word(high >>> 0);
-  }
-
-  put(bytes: Uint8Array): this {
-    this.bytes.set(bytes, this.at);
-    this.at += bytes.length;
-    return this;
-  }
+/** Returns a reader of the payload, which throws GridError WAN_MESSAGE_INVALID. */
+export function payloadReader(payload: Buffer): FieldReader {
+  return new FieldReader(payload, 0, (what) => malformed(`its payload ${what}`));
 }
 
 /** Returns the beginning of an epoch in ms since 1970. */
 export function epochMs(epoch: number): number {
   return epoch / EPOCHS_A_MS;
-}
-
-/** Encodes a text of a payload. Throws RangeError if it is too long. */
-export function textBytes(text: string | Buffer): Buffer {
-  const bytes = Buffer.from(text);
-  const { length } = bytes;
-  if (length > TEXT_BYTES_MAX) {
-    throw new RangeError(`Cannot send a name of ${length} bytes: ${TEXT_BYTES_MAX} at most`);
-  }
-  const head = Buffer.alloc(2);
-  head.writeUInt16LE(length);
-  return Buffer.concat([head, bytes]);
 }

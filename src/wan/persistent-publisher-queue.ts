@@ -12,11 +12,11 @@
 import type { Clock } from '../base/clock.ts';
 import { viewed } from '../base/copy-bytes.ts';
 import { EVERY_PARTITION } from '../base/partition-number.ts';
+import { policyAt } from '../engine/change-codec.ts';
 import { Mutation } from '../engine/mutation.ts';
 import { msOf } from '../engine/version.ts';
-import { policyAt } from './event-codec.ts';
+import { readPlacedEvent } from './event-codec.ts';
 import type { LaneContent } from './lane-content.ts';
-import { FILE_HEAD_BYTES, isCopyAt, readRecord } from './lane-record.ts';
 import type { WanMapRef } from './publisher-options.ts';
 import type { PublisherQueue } from './publisher-queue.ts';
 
@@ -93,9 +93,9 @@ export class PersistentPublisherQueue {
     const from = viewed(bytes);
     const change = this.#change;
     for (let at = start; at < end; ) {
-      const next = readRecord(from, at, end, change);
+      const next = readPlacedEvent(from, at, end, change);
       if (next < 0 || change.partition >= floor.length) return false;
-      this.#restore(lane, policyAt(bytes, at + FILE_HEAD_BYTES), isCopyAt(from.view, at), floor);
+      this.#restore(lane, policyAt(bytes, at), floor);
       at = next;
     }
     return true;
@@ -118,7 +118,7 @@ export class PersistentPublisherQueue {
   }
 
   /** Queues the change that was read if its sequence is above the floor. */
-  #restore(lane: number, policy: number, isCopy: boolean, floor: Float64Array): void {
+  #restore(lane: number, policy: number, floor: Float64Array): void {
     const change = this.#change;
     const { partition, sequence } = change;
     const queue = this.#queue;
@@ -131,7 +131,7 @@ export class PersistentPublisherQueue {
     }
     const own = lane % queue.lanes.length;
     const isBehindAny = queue.sequences.partitionsOf(own).some((each) => sequence > floor[each]!);
-    if (isBehindAny) queue.addClear(change, policy, recordedMs, own, isCopy);
+    if (isBehindAny) queue.addClear(change, policy, recordedMs, own, lane > 0);
   }
 
   #hasRoom(change: Mutation): boolean {

@@ -3,6 +3,7 @@
  * state. It does not depend on other sinks, and clients' responses never wait for it.
  */
 import type { Span } from '../base/span.ts';
+import { hasDataSet } from '../engine/change-codec.ts';
 import {
   CLEAR,
   DATA_SET_ID_BYTES,
@@ -16,7 +17,6 @@ import {
 import { ADMITTED, type MutationSink, REPLICATION_FULL } from '../engine/mutation-sink.ts';
 import { batchesPerEndpoint } from './batch-limits.ts';
 import { BatchSender, type SenderParts } from './batch-sender.ts';
-import { hasDataSet } from './event-codec.ts';
 import { PersistentPublisherQueue } from './persistent-publisher-queue.ts';
 import type { PublisherState, RefOf, WanMapRef, WanPublisherOptions } from './publisher-options.ts';
 import { PublisherQueue } from './publisher-queue.ts';

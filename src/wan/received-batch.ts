@@ -5,13 +5,14 @@
 
 import { createHash } from 'node:crypto';
 import { type Viewed, viewed } from '../base/copy-bytes.ts';
+import type { FieldReader } from '../base/fields.ts';
 import type { SharedSlices } from '../base/slices.ts';
 import type { Span } from '../base/span.ts';
 import { CLEAR, DATA_SET_ID_BYTES, Mutation } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';
 import { isFieldValue } from '../http/field-values.ts';
 import { readEvent } from './event-codec.ts';
-import { LANES_MAX, malformed, type OpenedMessage, PayloadReader } from './message-format.ts';
+import { LANES_MAX, malformed, type OpenedMessage, payloadReader } from './message-format.ts';
 
 /** The names in a message. */
 export interface MessageNames {
@@ -46,15 +47,15 @@ interface ReceivedHandshake extends MessageNames {
 
 /** Reads a handshake. Throws GridError WAN_MESSAGE_INVALID. */
 export function readHandshake({ payload }: OpenedMessage): ReceivedHandshake {
-  const reader = new PayloadReader(payload);
+  const reader = payloadReader(payload);
   const handshake = { epoch: reader.count(1), ...namesFrom(reader) };
-  if (!reader.isAtEnd) throw malformed('its payload is too long');
+  reader.end();
   return handshake;
 }
 
 /** Reads a batch except for its events. Throws GridError WAN_MESSAGE_INVALID. */
 export function readBatch({ payload }: OpenedMessage): ReceivedBatch {
-  const reader = new PayloadReader(payload);
+  const reader = payloadReader(payload);
   const epoch = reader.count(1);
   const target = reader.bytes(DATA_SET_ID_BYTES);
   const names = namesFrom(reader);
@@ -72,7 +73,7 @@ export function readBatch({ payload }: OpenedMessage): ReceivedBatch {
     const count = reader.word();
     const length = reader.word();
     const firstNumber = reader.count(1);
-    const syncBegan = reader.version();
+    const syncBegan = new Version().set(reader.word(), reader.word());
     if (count === 0 || !Number.isSafeInteger(firstNumber + count)) {
       throw malformed('a section is empty or its numbers are too high');
     }
@@ -80,7 +81,7 @@ export function readBatch({ payload }: OpenedMessage): ReceivedBatch {
     reader.bytes(length);
     sections.push({ lane, firstNumber, count, syncBegan, start, end: reader.at });
   }
-  if (!reader.isAtEnd) throw malformed('its payload is too long');
+  reader.end();
   return { epoch, target, ...names, payload: viewed(payload), sections };
 }
 
@@ -109,7 +110,7 @@ export async function checkEvents(
   return latest;
 }
 
-function namesFrom(reader: PayloadReader): MessageNames {
+function namesFrom(reader: FieldReader): MessageNames {
   const clusterName = reader.text().toString();
   const hash = createHash('sha256');
   for (const name of [reader.text(), reader.text()]) {

@@ -10,13 +10,14 @@
  * Entries that change meanwhile may count as different. A node whose sum is 0 at the target has no
  * entries there, so nothing below it is requested.
  */
+
 import { randomBytes } from 'node:crypto';
 import { GridError, reasonOf } from '../base/errors.ts';
+import { textBytes } from '../base/fields.ts';
 import type { Span } from '../base/span.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Sender } from './batch.ts';
 import { HASH_KEY_BYTES, LeafOf } from './entry-hash.ts';
-import { textBytes } from './message-format.ts';
 import { type PartitionTree, TREE_DEPTH_MAX, treesMax } from './partition-tree.ts';
 import { TreeBuilder } from './tree-builder.ts';
 import {

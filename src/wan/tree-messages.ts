@@ -22,14 +22,14 @@
  *     4  number of partitions of the responder, four bytes
  *     8  for each node 2^levels sums, from the lowest index on: low word, high word
  */
+import { type FieldReader, FieldWriter } from '../base/fields.ts';
 import { headOf, openResponse, type Sender } from './batch.ts';
 import { HASH_KEY_BYTES } from './entry-hash.ts';
 import {
   HEAD_BYTES,
   malformed,
   type OpenedMessage,
-  PayloadReader,
-  PayloadWriter,
+  payloadReader,
   sealPlain,
   TREES_REQUEST,
   TREES_RESPONSE,
@@ -87,7 +87,7 @@ export interface ReceivedTreeRequest extends TreeQuestion {
 export function treeRequest(sender: Sender, texts: Buffer, question: TreeQuestion): Buffer {
   const { key, partitionCount, depth, level, levels, nodes } = question;
   const length = REQUEST_BYTES + texts.length + nodes.length * NODE_BYTES;
-  const writer = new PayloadWriter(Buffer.alloc(HEAD_BYTES + length));
+  const writer = new FieldWriter(Buffer.alloc(HEAD_BYTES + length), HEAD_BYTES);
   writer.put(key).word(partitionCount).byte(depth).byte(level).byte(levels).byte(0).put(texts);
   writer.word(nodes.length);
   for (const node of nodes) writer.short(partitionOf(node)).short(indexOf(node));
@@ -96,7 +96,7 @@ export function treeRequest(sender: Sender, texts: Buffer, question: TreeQuestio
 
 /** Reads a request. Throws GridError WAN_MESSAGE_INVALID. */
 export function readTreeRequest({ payload }: OpenedMessage): ReceivedTreeRequest {
-  const reader = new PayloadReader(payload);
+  const reader = payloadReader(payload);
   const key = Buffer.from(reader.bytes(HASH_KEY_BYTES));
   const partitionCount = reader.word();
   const depth = reader.byte();
@@ -113,12 +113,12 @@ export function readTreeRequest({ payload }: OpenedMessage): ReceivedTreeRequest
   const map = Buffer.from(reader.text());
   if (map.length === 0) throw malformed('it names no map');
   const nodes = readNodes(reader, partitionCount, depth, level, levels);
-  if (!reader.isAtEnd) throw malformed('its payload is too long');
+  reader.end();
   return { key, partitionCount, depth, level, levels, clusterName, map, nodes };
 }
 
 function readNodes(
-  reader: PayloadReader,
+  reader: FieldReader,
   partitionCount: number,
   depth: number,
   level: number,
@@ -158,7 +158,11 @@ export function unsealedTreesResponse(
   sums: Uint32Array,
 ): Buffer {
   const bytes = Buffer.alloc(HEAD_BYTES + RESPONSE_BYTES + sums.length * 4);
-  const writer = new PayloadWriter(bytes).byte(reason).byte(depth).short(0).word(partitionCount);
+  const writer = new FieldWriter(bytes, HEAD_BYTES)
+    .byte(reason)
+    .byte(depth)
+    .short(0)
+    .word(partitionCount);
   for (const word of sums) writer.word(word);
   return bytes;
 }

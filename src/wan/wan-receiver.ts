@@ -9,10 +9,12 @@
  */
 import type { Clock } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
+import { FieldWriter } from '../base/fields.ts';
 import { EVERY_PARTITION, NO_PARTITION } from '../base/partition-number.ts';
 import { SharedSlices } from '../base/slices.ts';
 import type { Span } from '../base/span.ts';
 import { exceptionBytes } from '../base/wan-bytes.ts';
+import { hasDataSet, policyAt } from '../engine/change-codec.ts';
 import {
   APPLIED,
   KNOWN,
@@ -33,7 +35,7 @@ import {
 } from '../engine/mutation.ts';
 import { msOf, Version } from '../engine/version.ts';
 import { AHEAD_MS_MAX } from './batch-limits.ts';
-import { hasDataSet, policyAt, readEvent } from './event-codec.ts';
+import { readEvent } from './event-codec.ts';
 import { InflationLimit } from './inflation-limit.ts';
 import {
   BATCH,
@@ -46,7 +48,6 @@ import {
   malformed,
   type OpenedMessage,
   openMessage,
-  PayloadWriter,
   SECTION_RESPONSE_BYTES,
   sealPlain,
   TREES_REQUEST,
@@ -190,7 +191,7 @@ export class WanReceiver implements Receiver {
     this.#checkEpoch(epoch);
     this.#parts.engine.observe(opened.clock);
     const bytes = Buffer.alloc(HEAD_BYTES + 8);
-    new PayloadWriter(bytes).count(this.#sources.source(opened.dataSet).epoch);
+    new FieldWriter(bytes, HEAD_BYTES).count(this.#sources.source(opened.dataSet).epoch);
     return this.#respond(opened, HANDSHAKE_RESPONSE, bytes, NO_PARTITION);
   }
 
@@ -388,7 +389,7 @@ export class WanReceiver implements Receiver {
     isIndependent: boolean,
   ): ReceiveResult {
     const bytes = Buffer.alloc(HEAD_BYTES + 4 + sections.length * SECTION_RESPONSE_BYTES);
-    const writer = new PayloadWriter(bytes).short(reason).short(sections.length);
+    const writer = new FieldWriter(bytes, HEAD_BYTES).short(reason).short(sections.length);
     for (const [index, { lane }] of sections.entries()) {
       writer.word(done[index]!).count(notTaken[lane]!).count(rejected[lane]!);
     }

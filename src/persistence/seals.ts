@@ -1,20 +1,6 @@
-/**
- * The records that are not mutations: MARK, SEAL and PARTITION (record-codec.ts describes their
- * fields). Tested by unknown-records.spec.ts.
- */
-import type { Page } from './page.ts';
-import {
-  CONTROL_RECORD_BYTES,
-  checkRecord,
-  finish,
-  lowAt,
-  type MARK,
-  type PARTITION,
-  SEAL,
-  sequenceAt,
-  typeAt,
-  writeFixed,
-} from './record-codec.ts';
+/** The SEAL of a segment (record-codec.ts describes its fields). Tested by unknown-records.spec.ts. */
+import type { Viewed } from '../base/copy-bytes.ts';
+import { checkRecord, lowAt, SEAL, sequenceAt, typeAt } from './record-codec.ts';
 
 /**
  * Values of the version field of a SEAL: whether the next segment was already durable. With
@@ -25,20 +11,6 @@ import {
 export const NEXT_NOT_DURABLE = { low: 0, high: 0 };
 export const NEXT_DURABLE = { low: 1, high: 0 };
 export const NEXT_OF_START = { low: 2, high: 0 };
-
-/** Writes a MARK, SEAL or PARTITION. */
-export function writeControlRecord(
-  page: Page,
-  at: number,
-  type: typeof MARK | typeof SEAL | typeof PARTITION,
-  partition: number,
-  sequence: number,
-  version: { readonly low: number; readonly high: number },
-  seed: number,
-): number {
-  writeFixed(page, at, type, partition, sequence, version);
-  return finish(page, at, at + CONTROL_RECORD_BYTES - 4, seed);
-}
 
 /** The end of a segment, and the next segment. */
 interface SealedEnd {
@@ -58,7 +30,7 @@ interface SealedEnd {
  * Reads the SEAL at `at`, if there is one. If there are two in a row, reads the one that names a
  * segment.
  */
-export function sealAt(page: Page, at: number, length: number, seed: number): SealedEnd {
+export function sealAt(page: Viewed, at: number, length: number, seed: number): SealedEnd {
   let end = at;
   for (let count = 0; count < 2; count++) {
     const paddedLength = checkRecord(page, end, length, seed);
