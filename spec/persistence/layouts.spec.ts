@@ -6,7 +6,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { crc32 } from 'node:zlib';
 import { Random } from '../../bench/harness.ts';
-import type { DurableQueue } from '../../src/engine/durable-queues.ts';
 import { writeCheckedFile } from '../../src/persistence/checked-file.ts';
 import { LOG_END, LogEndFile } from '../../src/persistence/log-end-file.ts';
 import { MARKS, writeMarks } from '../../src/persistence/marks-file.ts';
@@ -16,6 +15,7 @@ import { FakeClock } from '../fake-clock.ts';
 import { double, fields, framedBytes } from '../packed-fields.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
 import { bytesOf } from './damaged-directory.ts';
+import { oneLaneQueue } from './one-lane-queue.ts';
 import { until } from './subject.ts';
 
 const FORMAT = 4;
@@ -70,24 +70,7 @@ describe('the layout of', () => {
   it('the file of waiting events', async () => {
     const storage = new MemoryStorage(new Random(1));
     const lane = Buffer.from('events');
-    let isDone = false;
-    const queue = {
-      name: 'q',
-      laneCount: 1,
-      bytes: 6,
-      cut: () => ({
-        partitions: [0],
-        bytesNeeded: 0,
-        get isDone() {
-          return isDone;
-        },
-        copy({ bytes }: { readonly bytes: Buffer }, at: number) {
-          isDone = true;
-          return at + lane.copy(bytes, at);
-        },
-      }),
-    } as unknown as DurableQueue;
-    const queues = { queues: () => [queue], watch() {}, onMarksLost() {}, onMarksFailed() {} };
+    const queues = oneLaneQueue(lane);
     const sequences = () => Float64Array.of(5);
     const parts = {
       storage,

@@ -12,10 +12,9 @@ import { existsSync } from 'node:fs';
 import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GridError } from '../base/errors.ts';
-import { readCheckedFile } from './checked-file.ts';
 import { DirectoryLock } from './directory-lock.ts';
 import { FileStorage } from './file-storage.ts';
-import { MEMBER, type MemberValues } from './member-file.ts';
+import { readMemberFile } from './member-file.ts';
 import { readBackupList } from './restore.ts';
 
 const NAME = /^backup-(\d{1,15})$/;
@@ -109,7 +108,7 @@ async function readBackup(directory: string, name: string): Promise<StoredBackup
     if (size !== file.bytes) throw new Error(`"${file.name}" has ${size} bytes, not ${file.bytes}`);
     bytes += size;
   }
-  const { uuid } = (await readCheckedFile(storage, MEMBER)) as MemberValues;
+  const { uuid } = await readMemberFile(storage);
   return { name, of, member: uuid, bytes };
 }
 

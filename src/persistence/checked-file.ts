@@ -50,10 +50,29 @@ function* jsonPieces(content: object): Generator<string> {
   yield before === '{' ? '{}' : '}';
 }
 
-/** Reads a checked file. Rejects as readFramed does. */
-export async function readCheckedFile(storage: Storage, name: string): Promise<unknown> {
+/**
+ * Reads a checked file. `isValid` checks the types and ranges of its fields. Rejects as readFramed
+ * does.
+ */
+export async function readCheckedFile<Content extends object>(
+  storage: Storage,
+  name: string,
+  isValid: (content: Content) => boolean,
+): Promise<Content> {
   const { bytes } = await readFramed(storage, name, MAGIC);
-  const { file, ...content } = JSON.parse(bytes.toString('utf8', FRAME_BYTES)) as { file: string };
-  if (file !== name) throw new DamagedData(storage, name, 0, `has the content of "${file}"`);
-  return content;
+  const content = parsed(bytes.toString('utf8', FRAME_BYTES)) as Content & { file?: unknown };
+  const { file, ...fields } = content;
+  if (typeof file === 'string' && file !== name) {
+    throw new DamagedData(storage, name, FRAME_BYTES, `has the content of "${file}"`);
+  }
+  if (file === name && isValid(fields as unknown as Content)) return fields as unknown as Content;
+  throw new DamagedData(storage, name, FRAME_BYTES, 'has wrong fields');
+}
+
+function parsed(json: string): object {
+  try {
+    return Object(JSON.parse(json)) as object;
+  } catch {
+    return {};
+  }
 }

@@ -58,7 +58,24 @@ export interface SnapshotFiles {
 }
 
 export async function readManifest(storage: Storage): Promise<Manifest> {
-  return (await readCheckedFile(storage, MANIFEST)) as Manifest;
+  return await readCheckedFile(storage, MANIFEST, isManifest);
+}
+
+function isManifest({ partitionCount, firstSegment, synced, snapshot }: Manifest): boolean {
+  const { number, parts, bytes } = snapshot ?? { number: 1, parts: 0, bytes: 0 };
+  return (
+    isCount(partitionCount, 1) &&
+    isCount(firstSegment, 1) &&
+    isCount(synced?.segment, 0) &&
+    isCount(synced.offset, 0) &&
+    isCount(number, 1) &&
+    isCount(parts, 0) &&
+    isCount(bytes, 0)
+  );
+}
+
+function isCount(value: number, least: number): boolean {
+  return Number.isSafeInteger(value) && value >= least;
 }
 
 /** The manifest of a directory that is in use. Changes are made one after another. */

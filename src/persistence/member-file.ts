@@ -29,11 +29,19 @@ export interface MemberValues {
 export async function readMember(storage: Storage): Promise<MemberValues | undefined> {
   if (!(await storage.list()).includes(MEMBER)) return undefined;
   try {
-    return (await readCheckedFile(storage, MEMBER)) as MemberValues;
+    return await readMemberFile(storage);
   } catch (error) {
     if (error instanceof DamagedData) return undefined;
     throw error;
   }
+}
+
+/** Reads the file. Rejects as readCheckedFile does. */
+export async function readMemberFile(storage: Storage): Promise<MemberValues> {
+  return await readCheckedFile(storage, MEMBER, ({ addedConfigs, ...texts }: MemberValues) => {
+    const isText = Object.values(texts).every((value) => typeof value === 'string');
+    return isText && (addedConfigs === undefined || Array.isArray(addedConfigs));
+  });
 }
 
 /** The effect of a damaged or missing file, as a part of messages. */
@@ -78,7 +86,7 @@ export class MemberFile {
     }
     this.#isRecorded = isExpected;
     if (!this.exists) return;
-    this.#values = (await readCheckedFile(this.#storage, MEMBER)) as MemberValues;
+    this.#values = await readMemberFile(this.#storage);
   }
 
   /** Saves a change. Resolves once it is durable; if it rejects, the old values remain valid. */

@@ -70,11 +70,11 @@ export async function readBackupList(source: Storage): Promise<BackupList> {
   const exists = (await source.list()).includes(BACKUP);
   if (!exists)
     throw backupNotWhole(source, BACKUP, 'is missing: not a backup, or an incomplete one');
-  const list = await readCheckedFile(source, BACKUP).catch((error: unknown) => {
+  const isList = ({ of, files }: BackupList) => typeof of === 'string' && Array.isArray(files);
+  return await readCheckedFile(source, BACKUP, isList).catch((error: unknown) => {
     if (error instanceof DamagedData) throw backupNotWhole(source, BACKUP, 'is damaged');
     throw error;
   });
-  return list as BackupList;
 }
 
 async function verify(

@@ -14,12 +14,11 @@ import { type Viewed, ViewedBytes } from '../base/copy-bytes.ts';
 import { GridError } from '../base/errors.ts';
 import { EVERY_PARTITION } from '../base/partition-number.ts';
 import { Mutation } from '../engine/mutation.ts';
-import { readCheckedFile } from './checked-file.ts';
 import { DamagedData, INVALID_FIELDS, unreadableRecord } from './damage.ts';
 import { type Finding, Findings } from './findings.ts';
 import { isBefore, LOG_END, provenEnd } from './log-end-file.ts';
-import { MANIFEST, type Manifest, type SnapshotFiles } from './manifest.ts';
-import { MEMBER, MEMBER_LOSS, type MemberValues } from './member-file.ts';
+import { MANIFEST, type Manifest, readManifest, type SnapshotFiles } from './manifest.ts';
+import { MEMBER, MEMBER_LOSS, type MemberValues, readMemberFile } from './member-file.ts';
 import {
   MARK,
   PARTITION,
@@ -89,8 +88,8 @@ export class Salvage {
    */
   async run(target: SalvageTarget | undefined, firstNumber: number): Promise<Salvaged> {
     const names = [...(await this.#source.list())].sort();
-    const manifest = await this.#readChecked<Manifest>(MANIFEST, names);
-    const member = await this.#readChecked<MemberValues>(MEMBER, names);
+    const manifest = await this.#readIntact(MANIFEST, names, readManifest);
+    const member = await this.#readIntact(MEMBER, names, readMemberFile);
     if (manifest?.hasMember && !names.includes(MEMBER)) {
       this.#findings.reportDamage(MEMBER, `is missing: ${MEMBER_LOSS}`);
     }
@@ -112,13 +111,14 @@ export class Salvage {
     };
   }
 
-  async #readChecked<Content>(
+  async #readIntact<Content>(
     name: string,
     names: readonly string[],
+    read: (storage: Storage) => Promise<Content>,
   ): Promise<Content | undefined> {
     if (!names.includes(name)) return undefined;
     try {
-      return (await readCheckedFile(this.#source, name)) as Content;
+      return await read(this.#source);
     } catch (error) {
       if (!(error instanceof DamagedData)) throw error;
       const what = name === MEMBER ? `is damaged: ${MEMBER_LOSS}` : 'is damaged';
