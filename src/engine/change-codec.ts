@@ -148,6 +148,11 @@ export function readChange(from: Viewed, at: number, end: number, change: Mutati
   return changeEnd;
 }
 
+/** Returns the length of the change at `at`, in bytes. */
+export function changeBytesAt(view: DataView, at: number): number {
+  return view.getUint32(at, true);
+}
+
 /** Returns the merge policy of the change at `at`. */
 export function policyAt(bytes: Buffer, at: number): number {
   return bytes[at + 6]!;

@@ -8,6 +8,8 @@ import type { Storage, StoredFile } from './storage.ts';
 
 /** Suffix of the temporary name of a file that is being written. */
 export const TEMPORARY_SUFFIX = '.tmp';
+/** Suffix of the names of new segments until they are valid. */
+export const NEW_SUFFIX = '.new';
 
 /**
  * Writes the file atomically with `fill`, replacing an existing one. Rejects with OutcomeUnknown if

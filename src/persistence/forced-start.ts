@@ -11,7 +11,7 @@
  * are. The next start moves any segments that have not been moved by then.
  */
 
-import { writeAtomically } from './atomic-file.ts';
+import { NEW_SUFFIX, writeAtomically } from './atomic-file.ts';
 import { writeCheckedFile } from './checked-file.ts';
 import type { Finding } from './findings.ts';
 import { LOG_END } from './log-end-file.ts';
@@ -27,8 +27,6 @@ import { makeNumberedDirectory } from './stale-data.ts';
 import type { Storage } from './storage.ts';
 import { parseQueueFileName } from './wan-queue-file.ts';
 
-/** Suffix of the names of new segments until they are valid. */
-export const NEW_SUFFIX = '.new';
 const PIECE_BYTES = 1_048_576;
 /** Maximum number of segments that a start creates: this many consecutive numbers must be free. */
 const NEW_SEGMENTS_MAX = 2 ** 20;

@@ -7,11 +7,10 @@
  * data, and writing through a link would change files of another directory.
  */
 import { GridError } from '../base/errors.ts';
-import { TEMPORARY_SUFFIX } from './atomic-file.ts';
+import { NEW_SUFFIX, TEMPORARY_SUFFIX } from './atomic-file.ts';
 import { BACKUP } from './backup.ts';
 import { isLockName } from './directory-lock.ts';
 import { INCOMPLETE_MARKER } from './fill-directory.ts';
-import { NEW_SUFFIX } from './forced-start.ts';
 import { LOG_END } from './log-end-file.ts';
 import { MANIFEST } from './manifest.ts';
 import { MARKS, UNSYNCED_MARKS } from './marks-file.ts';
@@ -51,7 +50,7 @@ export async function checkAllAreFiles(storage: Storage): Promise<void> {
 }
 
 /** Whether a member uses a file with this name. False for the lock, which is a socket. */
-function isUsedByMember(name: string): boolean {
+export function isUsedByMember(name: string): boolean {
   return isCompleteName(name) || name === INCOMPLETE_MARKER || isUnfinished(name);
 }
 

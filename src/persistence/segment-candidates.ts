@@ -5,10 +5,8 @@
  */
 import { ViewedBytes } from '../base/copy-bytes.ts';
 import type { Findings } from './findings.ts';
-import { LOG_END } from './log-end-file.ts';
-import { MANIFEST, type SnapshotFiles } from './manifest.ts';
-import { MARKS, UNSYNCED_MARKS } from './marks-file.ts';
-import { MEMBER } from './member-file.ts';
+import { isUsedByMember } from './foreign-files.ts';
+import type { SnapshotFiles } from './manifest.ts';
 import { PARTITION, partitionAt, typeAt } from './record-codec.ts';
 import { type Pace, type Scanned, scanRecords } from './record-scan.ts';
 import {
@@ -21,22 +19,6 @@ import {
 } from './segment.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
-import { parseQueueFileName } from './wan-queue-file.ts';
-
-/** Files that contain no records and are not foreign. */
-const NON_SEGMENTS = new Set([
-  MANIFEST,
-  MEMBER,
-  LOG_END,
-  MARKS,
-  UNSYNCED_MARKS,
-  'backup',
-  'lock',
-  'reserve',
-  'restoring',
-]);
-/** Files that were incomplete when their process ended. */
-const UNFINISHED = /\.(tmp|new)$/;
 
 /** A segment and the names of the files that contain it. The proper name comes first. */
 export interface Candidate {
@@ -83,8 +65,7 @@ export class SegmentCandidates {
 
   /** Determines which segment the file is, if any. */
   async identify(name: string): Promise<void> {
-    if (NON_SEGMENTS.has(name) || UNFINISHED.test(name) || parseQueueFileName(name) !== undefined)
-      return;
+    if (isUsedByMember(name) && parseSegmentName(name) === undefined) return;
     const id = (await this.#readHeader(name)) ?? parseSegmentName(name);
     if (id === undefined) {
       const what = 'is not a file of a data directory';

@@ -32,11 +32,10 @@ export class LaneChunk implements Viewed {
   add(eventBytes: number, mark: number, sequence: number, recordedMs: number): number {
     const { view, used } = this;
     const at = this.headAt(this.count++);
-    view.setUint32(at, eventBytes, true);
+    view.setUint32(at, used, true);
     view.setUint32(at + 4, mark, true);
     view.setFloat64(at + 8, sequence, true);
     view.setFloat64(at + 16, recordedMs, true);
-    view.setUint32(at + 24, used, true);
     this.used += eventBytes;
     return used;
   }

@@ -7,7 +7,7 @@
 import type { Viewed } from '../base/copy-bytes.ts';
 import { copyPlaced, placedEventBytes } from './event-codec.ts';
 import type { LaneChunk } from './lane-chunk.ts';
-import { isDeadAt, offsetAt, partitionAt } from './lane-record.ts';
+import { eventBytesAt, isDeadAt, offsetAt, partitionAt } from './lane-record.ts';
 
 /** Records examined per step. */
 const RECORDS_PER_STEP = 4096;
@@ -49,7 +49,7 @@ export class LaneContent {
       const head = chunk.headAt(this.#position - chunk.start);
       if (!isDeadAt(chunk.view, head)) {
         const { view } = chunk;
-        const length = view.getUint32(head, true);
+        const length = eventBytesAt(view, head);
         const bytes = placedEventBytes(length);
         if (bytes > end - next) {
           this.bytesNeeded = bytes;

@@ -3,16 +3,16 @@
  * batch are copied in one call, and the heads are stored apart from them (lane-chunk.ts). All numbers
  * of a head are little-endian:
  *
- *     0  length of the event in bytes; at 4 the partition (EVERY for all) and the flags above it
+ *     0  offset of the event in its chunk; at 4 the partition (EVERY for all) and the flags above it
  *     8  sequence of the change in its partition, a double; at 16 its recording time, a double
- *    24  offset of the event in its chunk; at 28 unused
  *
  * Tested by persistent-queues.spec.ts.
  */
 import { EVERY_PARTITION } from '../base/partition-number.ts';
+import { changeBytesAt } from '../engine/change-codec.ts';
 
 /** Length of a head, in bytes. */
-export const RECORD_HEAD_BYTES = 32;
+export const RECORD_HEAD_BYTES = 24;
 export const EVERY = 0xff_ffff;
 /** Flag of a dead record. It is the highest, so a number at 4 of IS_DEAD or more means dead. */
 export const IS_DEAD = 2 ** 31;
@@ -46,7 +46,12 @@ export function passedAt(view: DataView, at: number): number {
 
 /** Returns the offset of the event of the record whose head is at `at` in memory. */
 export function offsetAt(view: DataView, at: number): number {
-  return view.getUint32(at + 24, true);
+  return view.getUint32(at, true);
+}
+
+/** Returns the length of that event in bytes. */
+export function eventBytesAt(view: DataView, at: number): number {
+  return changeBytesAt(view, offsetAt(view, at));
 }
 
 export function isDeadAt(view: DataView, at: number): boolean {

@@ -22,6 +22,7 @@ import type { LaneChunk } from './lane-chunk.ts';
 import { LaneContent } from './lane-content.ts';
 import {
   EVERY,
+  eventBytesAt,
   HAS_PATH,
   IS_COPY,
   IS_DEAD,
@@ -297,7 +298,7 @@ export class Lane {
     this.#deadBytes = 0;
     old.walk(from, ({ view, bytes }, at) => {
       if (isDeadAt(view, at)) return true;
-      const length = view.getUint32(at, true);
+      const length = eventBytesAt(view, at);
       const event = offsetAt(view, at);
       const chunk = this.#chunks.withRoom(length, this.#tail);
       const mark = view.getUint32(at + 4, true);
@@ -326,7 +327,7 @@ export class Lane {
           this.#kill(chunk, at);
           continue;
         }
-        const length = view.getUint32(at, true);
+        const length = eventBytesAt(view, at);
         const hasRoom = room.events > 0 && room.bytes >= length;
         if (!(hasRoom || (isFirst && count === 0))) return count;
         if (rule.gate.delays(partitionAt(view, at), view.getFloat64(at + 8, true))) return count;
@@ -392,5 +393,5 @@ export class Lane {
 }
 
 function recordBytesAt(view: DataView, at: number): number {
-  return recordBytes(view.getUint32(at, true));
+  return recordBytes(eventBytesAt(view, at));
 }
