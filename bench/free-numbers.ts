@@ -20,19 +20,22 @@ interface Pool {
 /** Word 0 of an object is its number. */
 class LowestFirst implements Pool {
   readonly #objects: Int32Array[] = [];
-  readonly #free = new NumberAllocator();
+  readonly #numbers = new NumberAllocator();
 
   take(): Int32Array {
-    const number = this.#free.allocate();
-    if (number >= 0) return this.#objects[number]!;
-    const object = new Int32Array(OBJECT_WORDS);
-    object[0] = this.#objects.length;
-    this.#objects.push(object);
-    return object;
+    const number = this.#numbers.allocate();
+    return this.#objects[number] ?? this.#new(number);
   }
 
   give(object: Int32Array): void {
-    this.#free.free(object[0]!);
+    this.#numbers.free(object[0]!);
+  }
+
+  #new(number: number): Int32Array {
+    const object = new Int32Array(OBJECT_WORDS);
+    object[0] = number;
+    this.#objects[number] = object;
+    return object;
   }
 }
 

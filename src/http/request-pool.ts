@@ -14,20 +14,22 @@ const PLACES_MAX = 2 * SPARE_MAX;
 
 export class RequestPool {
   readonly #server: HttpServer;
-  /** The objects by their numbers; undefined for a vacant number. */
+  /** The objects by their numbers; undefined for a number without an object. */
   readonly #requests: (Request | undefined)[] = [];
-  /** The numbers of the objects without a request, and their count. */
-  readonly #spare = new NumberAllocator();
+  /** The numbers of the objects that have a request. */
+  readonly #numbers = new NumberAllocator();
+  /** Number of objects without a request. */
   #spareCount = 0;
-  /** The numbers without an object. */
-  readonly #vacant = new NumberAllocator();
   readonly #places = new Places(PLACES_MAX);
   readonly #onFree = (request: Request): void => this.#release(request);
-  /** Number of requests. */
-  usedCount = 0;
 
   constructor(server: HttpServer) {
     this.#server = server;
+  }
+
+  /** Number of requests. */
+  get usedCount(): number {
+    return this.#numbers.count;
   }
 
   /** Memory for the bytes that requests under way retain, without long ones, in bytes. */
@@ -36,31 +38,26 @@ export class RequestPool {
   }
 
   acquire(): Request {
-    this.usedCount++;
-    const number = this.#spare.allocate();
-    if (number < 0) return this.#new();
+    const number = this.#numbers.allocate();
+    const spare = this.#requests[number];
+    if (spare === undefined) return this.#new(number);
     this.#spareCount--;
-    return this.#requests[number] as Request;
+    return spare;
   }
 
-  #new(): Request {
-    const vacant = this.#vacant.allocate();
-    const number = vacant < 0 ? this.#requests.length : vacant;
+  #new(number: number): Request {
     const request = new Request(this.#server, this.#places, number, this.#onFree);
     this.#requests[number] = request;
     return request;
   }
 
   #release(request: Request): void {
-    this.usedCount--;
-    const { poolNumber } = request;
+    this.#numbers.free(request.poolNumber);
     if (this.#spareCount < SPARE_MAX) {
       this.#spareCount++;
-      this.#spare.free(poolNumber);
       return;
     }
     request.release();
-    this.#requests[poolNumber] = undefined;
-    this.#vacant.free(poolNumber);
+    this.#requests[request.poolNumber] = undefined;
   }
 }

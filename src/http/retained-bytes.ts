@@ -5,6 +5,7 @@
  * NAME=store-pipelined-32`). It owns its place permanently. Longer bytes get a separate buffer in addition.
  */
 import { copySpan, ViewedBytes } from '../base/copy-bytes.ts';
+import { NumberAllocator } from '../base/number-allocator.ts';
 import type { Span } from '../base/span.ts';
 
 /** Size of a place, in bytes: an odd number of cache lines, so that places spread over all cache sets. */
@@ -28,9 +29,7 @@ export interface BytesRetainer {
 export class Places {
   readonly #countMax: number;
   readonly #buffers: ViewedBytes[] = [];
-  readonly #free: number[] = [];
-  /** Number of places that have been used at least once. */
-  #count = 0;
+  readonly #numbers = new NumberAllocator();
   /** Destination of the next copied bytes. */
   #memory: ViewedBytes = NOTHING;
   #used = 0;
@@ -71,7 +70,7 @@ export class Places {
 
   /** Frees the place of `retainer`, which is discarded. */
   release(retainer: BytesRetainer): void {
-    if (retainer.place !== NO_PLACE) this.#free.push(retainer.place);
+    if (retainer.place !== NO_PLACE) this.#numbers.free(retainer.place);
     retainer.place = NO_PLACE;
     retainer.longBytes = undefined;
   }
@@ -85,12 +84,11 @@ export class Places {
   }
 
   #allocate(): number {
-    const place = this.#free.pop();
-    if (place !== undefined) return place;
-    if (this.#count === this.#countMax) return NO_PLACE;
-    if (this.#count >> BUFFER_BITS === this.#buffers.length)
+    if (this.#numbers.count === this.#countMax) return NO_PLACE;
+    const place = this.#numbers.allocate();
+    if (place >> BUFFER_BITS === this.#buffers.length)
       this.#buffers.push(new ViewedBytes(PLACE_BYTES << BUFFER_BITS));
-    return this.#count++;
+    return place;
   }
 }
 

@@ -17,6 +17,7 @@ import assert from 'node:assert/strict';
 import type { Clock } from '../../base/clock.ts';
 import { copyWords } from '../../base/copy-bytes.ts';
 import { growArray } from '../../base/grow-array.ts';
+import { NumberAllocator } from '../../base/number-allocator.ts';
 import { NO_BYTES } from '../../base/span.ts';
 import { IndexTables } from './index-tables.ts';
 import type { MemoryMeter } from './memory-meter.ts';
@@ -65,7 +66,7 @@ export class ExtentPool {
   #longRows = new Int32Array(16);
   /** 1: freed, but pinned or retained. */
   #longDead = new Uint8Array(16);
-  readonly #longFree: number[] = [];
+  readonly #longNumbers = new NumberAllocator();
   #retainCount = 0;
   /** Freed and retained memory: extents, and long cells as negative numbers. */
   readonly #retained: number[] = [];
@@ -169,8 +170,7 @@ export class ExtentPool {
 
   /** Returns the address of `length` bytes (a multiple of 8) that no other cell shares, or 0. */
   allocateLong(length: number): number {
-    const reused = this.#longFree.length > 0;
-    if (!reused && this.#longWords.length > LONG_MASK) return 0;
+    if (this.#longNumbers.count > LONG_MASK) return 0;
     const isRow = length >= ROW_BYTES_MIN && length <= ROW_BYTES_MAX;
     const taken = isRow ? extentsOf(length) * EXTENT_BYTES : length;
     if (!this.meter.allocate(taken)) return 0;
@@ -182,7 +182,7 @@ export class ExtentPool {
     const slab = Math.floor(row / EXTENTS_PER_SLAB);
     const { buffer } = isRow ? this.#slabWords[slab]! : Buffer.allocUnsafeSlow(length);
     const at = (row % EXTENTS_PER_SLAB) * EXTENT_BYTES;
-    const number = reused ? this.#longFree.pop()! : this.#longWords.length;
+    const number = this.#longNumbers.allocate();
     this.#longPins = growArray(this.#longPins, number + 1);
     this.#longRows = growArray(this.#longRows, number + 1);
     this.#longDead = growArray(this.#longDead, number + 1);
@@ -241,19 +241,19 @@ export class ExtentPool {
    */
   invariants(extents: Set<number>, long: ReadonlySet<number>): number {
     let bytes = 0;
-    const free = new Set(this.#longFree);
-    assert.equal(free.size, this.#longFree.length, 'free numbers, each once');
+    this.#longNumbers.invariants();
     for (let number = 0; number < this.#longWords.length; number++) {
       const { byteLength } = this.#longWords[number]!;
-      assert.equal(byteLength === 0, free.has(number), 'a number without a cell');
+      const isUsed = this.#longNumbers.isUsed(number);
+      assert.equal(byteLength > 0, isUsed, 'a number without a cell');
       assert.ok(this.#longPins[number]! >= 0, 'pins of a long cell');
-      const row = free.has(number) ? 0 : this.#longRows[number]!;
+      const row = isUsed ? this.#longRows[number]! : 0;
       const count = row === 0 ? 0 : extentsOf(byteLength);
       bytes += row === 0 ? byteLength : count * EXTENT_BYTES;
       for (let extent = row; extent < row + count; extent++) addOnce(extents, extent);
       const isDead = this.#longDead[number] === 1;
       const isReferredTo = long.has((LONG_TAG << 24) | number);
-      assert.equal(isReferredTo, !isDead && !free.has(number), 'a reference to a long cell');
+      assert.equal(isReferredTo, isUsed && !isDead, 'a reference to a long cell');
       if (isDead)
         assert.ok(
           this.#longPins[number]! > 0 || this.#retainCount > 0,
@@ -287,7 +287,7 @@ export class ExtentPool {
     this.#longDead[number] = 0;
     this.#longBytes[number] = NO_BYTES;
     this.#longWords[number] = NO_WORDS;
-    this.#longFree.push(number);
+    this.#longNumbers.free(number);
     if (row === 0) {
       this.meter.free(byteLength);
       this.#slabs.drop(buffer);

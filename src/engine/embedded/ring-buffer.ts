@@ -9,6 +9,7 @@
  * doubles. A part is freed when `first` has passed it.
  */
 import assert from 'node:assert/strict';
+import { NumberAllocator } from '../../base/number-allocator.ts';
 import { KeyWords } from '../key-words.ts';
 import { cellBytes, HEADER_WORDS, KIND_RING, writeHead, writeVersion } from './cell.ts';
 import type { CellLog } from './cell-log.ts';
@@ -38,7 +39,7 @@ export class RingBuffers {
   readonly #roots: PagedIntegers;
   /** Addresses of parts by part number, modulo the length, a power of two; 0 for none. */
   readonly #lists: Int32Array<ArrayBuffer>[] = [];
-  readonly #freeLists: number[] = [];
+  readonly #listNumbers = new NumberAllocator();
 
   constructor(store: CellStore, queues: IdColumns) {
     this.#store = store;
@@ -168,7 +169,7 @@ export class RingBuffers {
       if (bits > 0) each(root, 0);
       return;
     }
-    assert.ok(!this.#freeLists.includes(root), 'a list in use');
+    assert.ok(this.#listNumbers.isUsed(root), 'a list in use');
     const list = this.#lists[root]!;
     let last = partNumber(end - 1);
     for (let number = partNumber(first); number <= last; number++) {
@@ -236,7 +237,7 @@ export class RingBuffers {
       pool.words(part)[pool.at(part) + HEADER_WORDS + place] = this.get(queue, sequence);
     }
     this.#dropParts(queue, log);
-    const root = this.#freeLists.pop() ?? this.#lists.length;
+    const root = this.#listNumbers.allocate();
     this.#lists[root] = list;
     this.#roots.set(queue, root);
     this.#bits.set(queue, PART_BITS);
@@ -288,7 +289,7 @@ export class RingBuffers {
     for (const address of list) if (address !== 0) log.kill(address);
     this.#store.meter.free(list.byteLength);
     this.#lists[root] = NO_LIST;
-    this.#freeLists.push(root);
+    this.#listNumbers.free(root);
   }
 
   #allocate(queue: number, log: CellLog, number: number, length: number): number {

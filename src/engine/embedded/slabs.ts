@@ -17,6 +17,7 @@ import assert from 'node:assert/strict';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { growArray } from '../../base/grow-array.ts';
+import { NumberAllocator } from '../../base/number-allocator.ts';
 import { NO_BYTES } from '../../base/span.ts';
 import { SlabStock } from './slab-stock.ts';
 
@@ -27,9 +28,6 @@ export const EXTENT_BYTES = 65536;
  */
 export const EXTENTS_PER_SLAB = process.env.GRIDNODE_SLABS === 'small' ? 32 : 512;
 export const SLAB_BYTES = EXTENT_BYTES * EXTENTS_PER_SLAB;
-/** Free extents are stored as bits, in words. */
-const WORD_BITS = 5;
-const WORDS_PER_SLAB = EXTENTS_PER_SLAB >> WORD_BITS;
 /**
  * Time for which a slab must be empty before it is released, and pause between two releases, in ms.
  */
@@ -66,9 +64,8 @@ export class Slabs {
   /** Per slab: number of extents in use, and the monotonic time since when there are none. */
   #used = new Int32Array(16);
   #emptySince = new Float64Array(16);
-  /** The free extents, one bit each, and a word below which no extent is free. */
-  #free = new Int32Array(WORDS_PER_SLAB);
-  #lowestFree = 0;
+  /** The extents in use, extent 0, and all extents of released slabs. */
+  readonly #extents = new NumberAllocator();
   /** Number of free extents of the slabs in use. */
   #freeCount = 0;
   /** Dropped buffers that have not been freed, and their size in bytes. */
@@ -82,6 +79,7 @@ export class Slabs {
     const stockCount = Math.floor(stockBytes / SLAB_BYTES);
     this.#clock = clock;
     this.#countMax = countMax;
+    this.#extents.use(0);
     this.#mayTouch = stockCount >= TOUCHING_COUNT_MIN;
     this.#stock = new SlabStock(clock, SLAB_BYTES, stockCount, (slab) => {
       this.#release.free([slab]);
@@ -103,13 +101,12 @@ export class Slabs {
 
   /** Allocates the lowest free extent; 0 if there is none. Extent 0 itself is never allocated. */
   allocate(): number {
-    const free = this.#free;
-    while (this.#lowestFree < free.length && free[this.#lowestFree] === 0) this.#lowestFree++;
-    if (this.#lowestFree === free.length && !this.#add()) return 0;
-    const word = this.#lowestFree;
-    const bits = this.#free[word]!;
-    this.#free[word] = bits & (bits - 1);
-    const extent = (word << WORD_BITS) + 31 - Math.clz32(bits & -bits);
+    let extent = this.#extents.allocate();
+    if (extent >= this.words.length * EXTENTS_PER_SLAB) {
+      this.#extents.free(extent);
+      if (!this.#add()) return 0;
+      extent = this.#extents.allocate();
+    }
     this.#count(Math.floor(extent / EXTENTS_PER_SLAB), 1);
     return extent;
   }
@@ -135,11 +132,9 @@ export class Slabs {
     const end = (slab + 1) * EXTENTS_PER_SLAB;
     let length = 0;
     for (let extent = end - EXTENTS_PER_SLAB; extent < end; extent++) {
-      length = this.#isFree(extent) ? length + 1 : 0;
+      length = this.#extents.isUsed(extent) ? 0 : length + 1;
       if (length < count) continue;
-      for (let taken = extent - count + 1; taken <= extent; taken++) {
-        this.#free[taken >> WORD_BITS]! &= ~(1 << (taken & 31));
-      }
+      for (let taken = extent - count + 1; taken <= extent; taken++) this.#extents.use(taken);
       this.#count(slab, count);
       return extent - count + 1;
     }
@@ -149,10 +144,7 @@ export class Slabs {
   /** Frees the extent, which may then be reused. */
   free(extent: number): void {
     const slab = Math.floor(extent / EXTENTS_PER_SLAB);
-    const word = extent >> WORD_BITS;
-    if (this.#isFree(extent)) assert.fail('the extent is already free');
-    this.#free[word]! |= 1 << (extent & 31);
-    if (word < this.#lowestFree) this.#lowestFree = word;
+    this.#extents.free(extent);
     this.#count(slab, -1);
     if (this.#used[slab] !== 0) return;
     this.#emptySince[slab] = this.#clock.now();
@@ -176,32 +168,32 @@ export class Slabs {
     this.#timer = undefined;
   }
 
-  /** Asserts that the counts match the free bits. Returns the extents in use. O(extents). */
+  /** Asserts that the counts match the numbers. Returns the extents in use. O(extents). */
   invariants(): Set<number> {
-    const taken = new Set<number>();
+    this.#extents.invariants();
+    const taken = new Set(this.#extents.used());
+    taken.delete(0);
     let freeCount = 0;
     for (let slab = 0; slab < this.words.length; slab++) {
-      const from = slab * EXTENTS_PER_SLAB;
-      const before = taken.size;
-      for (let extent = Math.max(from, 1); extent < from + EXTENTS_PER_SLAB; extent++) {
-        if (!this.#isFree(extent)) taken.add(extent);
-        else if (extent >> WORD_BITS < this.#lowestFree)
-          assert.fail('a free extent below the lowest free word');
-      }
       const used = this.#used[slab]!;
+      const extents = this.#extentsOf(slab).filter((extent) => taken.has(extent));
       if (this.words[slab] === NO_WORDS) {
-        const none = slab === 0 ? EXTENTS_PER_SLAB - 1 : EXTENTS_PER_SLAB;
-        assert.equal(taken.size - before, none, 'free extents of a released slab');
-        for (let extent = from; extent < from + EXTENTS_PER_SLAB; extent++) taken.delete(extent);
-      } else assert.equal(taken.size - before, used, 'extents in use of a slab');
+        assert.deepEqual(extents, this.#extentsOf(slab), 'extents of a released slab');
+        for (const extent of extents) taken.delete(extent);
+      } else assert.equal(extents.length, used, 'extents in use of a slab');
       if (used > 0) freeCount += EXTENTS_PER_SLAB - used;
     }
     assert.equal(this.#freeCount, freeCount, 'free extents of slabs in use');
     return taken;
   }
 
-  #isFree(extent: number): boolean {
-    return (this.#free[extent >> WORD_BITS]! & (1 << (extent & 31))) !== 0;
+  /** Returns the extents of the slab that may be allocated. */
+  #extentsOf(slab: number): number[] {
+    const extents = Array.from(
+      { length: EXTENTS_PER_SLAB },
+      (_, at) => slab * EXTENTS_PER_SLAB + at,
+    );
+    return slab === 0 ? extents.slice(1) : extents;
   }
 
   /** Adds `more` to the number of the slab's extents in use. */
@@ -257,7 +249,7 @@ export class Slabs {
     const { buffer } = this.words[slab]!;
     this.words[slab] = NO_WORDS;
     this.bytes[slab] = NO_BYTES;
-    this.#free.fill(0, slab * WORDS_PER_SLAB, (slab + 1) * WORDS_PER_SLAB);
+    for (const extent of this.#extentsOf(slab)) this.#extents.use(extent);
     this.#release.free([buffer]);
   }
 
@@ -271,11 +263,7 @@ export class Slabs {
     this.bytes[slab] = Buffer.from(buffer);
     this.#used = growArray(this.#used, slab + 1);
     this.#emptySince = growArray(this.#emptySince, slab + 1);
-    const word = slab * WORDS_PER_SLAB;
-    this.#lowestFree = Math.min(this.#lowestFree, word);
-    this.#free = growArray(this.#free, word + WORDS_PER_SLAB);
-    this.#free.fill(-1, word, word + WORDS_PER_SLAB);
-    if (slab === 0) this.#free[0] = ~1;
+    if (hole >= 0) for (const extent of this.#extentsOf(slab)) this.#extents.free(extent);
     return true;
   }
 }

@@ -131,26 +131,26 @@ export class Operation<Subject = unknown> implements ReplyReceiver, Confirmed {
 export class OperationPool<Subject> {
   readonly #make: () => Operation<Subject>;
   readonly #operations: Operation<Subject>[] = [];
-  readonly #free = new NumberAllocator();
+  readonly #numbers = new NumberAllocator();
 
   constructor(make: () => Operation<Subject>) {
     this.#make = make;
   }
 
   take(): Operation<Subject> {
-    const number = this.#free.allocate();
-    return number < 0 ? this.#new() : this.#operations[number]!;
+    const number = this.#numbers.allocate();
+    return this.#operations[number] ?? this.#new(number);
   }
 
   /** Returns an operation that is over to the pool. */
   give(operation: Operation<Subject>): void {
-    this.#free.free(operation.poolNumber);
+    this.#numbers.free(operation.poolNumber);
   }
 
-  #new(): Operation<Subject> {
+  #new(number: number): Operation<Subject> {
     const operation = this.#make();
-    operation.poolNumber = this.#operations.length;
-    this.#operations.push(operation);
+    operation.poolNumber = number;
+    this.#operations[number] = operation;
     return operation;
   }
 }
