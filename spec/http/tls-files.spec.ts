@@ -71,10 +71,10 @@ const refused: readonly (readonly [string, string, string | undefined, string, s
 function filesOf(
   certificate: string,
   key: string,
-  clientCa?: string,
+  authorities?: string,
   passphrase?: string,
 ): TlsFiles {
-  return { own: { certificate, key, passphrase }, clientCa };
+  return { certificate, key, keyPassword: passphrase, authorities };
 }
 
 const stores: readonly (readonly [string, string | undefined, string])[] = [
@@ -89,16 +89,15 @@ const stores: readonly (readonly [string, string | undefined, string])[] = [
 describe('readTlsFiles', () => {
   it('reads a key store that keytool made', async () => {
     const keyStore = tlsFile('key-store.p12');
-    const own = { keyStore, passphrase: 'test-only' };
-    const read = await readTlsFiles({ own, clientCa: authority });
+    const read = await readTlsFiles({ keyStore, keyStorePassword: 'test-only' });
     assert.equal(read.passphrase, 'test-only');
     assert.deepEqual(read.keyStore, readFileSync(keyStore));
   });
 
-  for (const [name, passphrase, reason] of stores) {
-    it(`refuses ${name} as a key store with password ${passphrase}`, async () => {
+  for (const [name, keyStorePassword, reason] of stores) {
+    it(`refuses ${name} as a key store with password ${keyStorePassword}`, async () => {
       const keyStore = tlsFile(name);
-      await assert.rejects(readTlsFiles({ own: { keyStore, passphrase }, clientCa: undefined }), {
+      await assert.rejects(readTlsFiles({ keyStore, keyStorePassword }), {
         code: 'TLS_FILE_UNUSABLE',
         message: `Cannot use "${keyStore}" for TLS: ${reason}`,
       });
@@ -119,15 +118,15 @@ describe('readTlsFiles', () => {
 
   it('accepts several certificates in a file', async () => {
     const { certificate } = identity('server');
-    const text = `text before\n${certificate}text between\n${identity('server', 'authority').clientCa}`;
+    const text = `text before\n${certificate}text between\n${identity('server', 'authority').authorities}`;
     const chain = fileOf('chain.pem', text);
     const read = await readTlsFiles(filesOf(chain, serverKey, chain));
     assert.equal(String(read.certificate), text);
   });
 
-  for (const [certificate, key, clientCa, file, reason] of refused) {
-    it(`refuses ${[certificate, key, clientCa].map((path) => path?.split('/').pop())}`, async () => {
-      await assert.rejects(readTlsFiles(filesOf(certificate, key, clientCa)), (error) => {
+  for (const [certificate, key, authorities, file, reason] of refused) {
+    it(`refuses ${[certificate, key, authorities].map((path) => path?.split('/').pop())}`, async () => {
+      await assert.rejects(readTlsFiles(filesOf(certificate, key, authorities)), (error) => {
         assert(error instanceof GridError);
         assert.equal(error.code, 'TLS_FILE_UNUSABLE');
         assert.equal(error.message, `Cannot use "${file}" for TLS: ${reason}`);
@@ -138,24 +137,16 @@ describe('readTlsFiles', () => {
 });
 
 describe('readTargetTls', () => {
-  const none = {
-    authorities: undefined,
-    certificate: undefined,
-    key: undefined,
-    keyPassword: undefined,
-    keyStore: undefined,
-    keyStorePassword: undefined,
-  };
-
   it('reads authorities, and the certificate if there is one', async () => {
-    assert.deepEqual(await readTargetTls(none), { minVersion: 'TLSv1.2' });
+    const none = { minVersion: 'TLSv1.2', cert: undefined, key: undefined };
+    assert.deepEqual(await readTargetTls({}), none);
     const authorities = tlsFile('authority.pem');
     const ca = readFileSync(authorities);
-    assert.deepEqual(await readTargetTls({ ...none, authorities }), { minVersion: 'TLSv1.2', ca });
+    assert.deepEqual(await readTargetTls({ authorities }), { ...none, ca });
     const certificate = tlsFile('client.pem');
     const key = tlsFile('client-key.pem');
     const own = { cert: readFileSync(certificate), key: readFileSync(key) };
-    assert.deepEqual(await readTargetTls({ ...none, authorities, certificate, key }), {
+    assert.deepEqual(await readTargetTls({ authorities, certificate, key }), {
       minVersion: 'TLSv1.2',
       ca,
       ...own,
@@ -165,7 +156,7 @@ describe('readTargetTls', () => {
   it('names the file that cannot be used', async () => {
     const authorities = tlsFile('nothing.pem');
     await assert.rejects(
-      readTargetTls({ ...none, authorities }),
+      readTargetTls({ authorities }),
       new GridError('TLS_FILE_UNUSABLE', { file: authorities, reason: 'no such file' }),
     );
   });

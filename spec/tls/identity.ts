@@ -10,14 +10,14 @@ export function tlsFile(name: string): string {
 }
 
 /**
- * Returns the identity of a server with this name; with `clientCa` it admits only clients of this
+ * Returns the identity of a server with this name; with `authority` it admits only clients of this
  * authority.
  */
-export function identity(name: 'server' | 'server-2', clientCa?: string): TlsIdentity {
+export function identity(name: 'server' | 'server-2', authority?: string): TlsIdentity {
   return {
     certificate: readFileSync(tlsFile(`${name}.pem`)),
     key: readFileSync(tlsFile(`${name}-key.pem`)),
-    clientCa: clientCa === undefined ? undefined : readFileSync(tlsFile(`${clientCa}.pem`)),
+    authorities: authority === undefined ? undefined : readFileSync(tlsFile(`${authority}.pem`)),
   };
 }
 

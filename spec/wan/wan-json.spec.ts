@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { GridError } from '../../src/base/errors.ts';
 import { ConfigFault } from '../../src/config/finding.ts';
 import { type Config, resolveConfig } from '../../src/member/config.ts';
-import { NO_WAN_TLS, PUBLISHERS_MAX } from '../../src/wan/wan-config.ts';
+import { PUBLISHERS_MAX } from '../../src/wan/wan-config.ts';
 import { addWanText } from '../../src/wan/wan-json.ts';
 import { load } from '../config/documents.ts';
 
@@ -67,7 +67,7 @@ describe('A WAN replication in JSON', () => {
         { host: 'b', port: 5701, segment: undefined, tls: false },
       ],
       ...{ consistencyCheckStrategy: 'MERKLE_TREES', username: 'u', password: 'x' },
-      ...{ queueBytesMax: 268_435_456, compression: 'none', tls: NO_WAN_TLS },
+      ...{ queueBytesMax: 268_435_456, compression: 'none', tls: {} },
     });
   });
 

@@ -8,87 +8,70 @@ import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { GridError } from '../base/errors.ts';
 import { secureContextOf, type TlsIdentity } from './tls.ts';
 
-/** Paths of the server's PEM files, or of a PKCS12 file instead of certificate and key. */
+/** Paths of the files: PEM, except the key store, which has the certificate and its key in PKCS12. */
 export interface TlsFiles {
-  readonly own: PemFiles | KeyStoreFile;
-  readonly clientCa: string | undefined;
-}
-
-interface PemFiles {
-  readonly certificate: string;
-  readonly key: string;
+  /** Authorities of the other side's certificates. */
+  readonly authorities?: string | undefined;
+  readonly certificate?: string | undefined;
+  readonly key?: string | undefined;
   /** Passphrase of the key, if it has one. */
-  readonly passphrase: string | undefined;
+  readonly keyPassword?: string | undefined;
+  /** Used unless there are a certificate and a key. */
+  readonly keyStore?: string | undefined;
+  readonly keyStorePassword?: string | undefined;
 }
 
-interface KeyStoreFile {
-  readonly keyStore: string;
-  readonly passphrase: string | undefined;
+/** Reads the files. Rejects with GridError TLS_FILE_UNUSABLE. */
+export async function readTlsFiles(files: TlsFiles): Promise<TlsIdentity> {
+  const own = await readOwn(files);
+  const { authorities: file } = files;
+  if (file === undefined) return own;
+  const authorities = await read(file);
+  certificatesIn(authorities, file);
+  return { ...own, authorities };
 }
 
-/** Reads the server's identity. Rejects with GridError TLS_FILE_UNUSABLE. */
-export async function readTlsFiles({ own, clientCa: file }: TlsFiles): Promise<TlsIdentity> {
-  const identity = 'keyStore' in own ? await readKeyStore(own) : await readPemFiles(own);
-  const clientCa = file === undefined ? undefined : await read(file);
-  if (clientCa !== undefined) certificatesIn(clientCa, file ?? '');
-  return { ...identity, clientCa };
+/** Reads the files as options for connections to servers. Rejects with GridError TLS_FILE_UNUSABLE. */
+export async function readTargetTls(files: TlsFiles): Promise<SecureContextOptions> {
+  return secureContextOf(await readTlsFiles(files));
 }
 
-/** Paths of the files for connections to other members; all optional. */
-interface TargetTlsFiles {
-  readonly authorities: string | undefined;
-  readonly certificate: string | undefined;
-  readonly key: string | undefined;
-  readonly keyPassword: string | undefined;
-  readonly keyStore: string | undefined;
-  readonly keyStorePassword: string | undefined;
+async function readOwn(files: TlsFiles): Promise<TlsIdentity> {
+  const { certificate, key, keyPassword, keyStore, keyStorePassword } = files;
+  if (certificate !== undefined && key !== undefined)
+    return readPemFiles(certificate, key, keyPassword);
+  return keyStore === undefined ? {} : readKeyStore(keyStore, keyStorePassword);
 }
 
-/**
- * Reads the TLS options for connections to other members: the authorities of their certificates,
- * and this member's certificate and key as a client. Rejects with GridError TLS_FILE_UNUSABLE.
- */
-export async function readTargetTls(files: TargetTlsFiles): Promise<SecureContextOptions> {
-  const { authorities, certificate, key, keyPassword, keyStore, keyStorePassword } = files;
-  const clientCa = authorities === undefined ? undefined : await read(authorities);
-  if (clientCa !== undefined) certificatesIn(clientCa, authorities ?? '');
-  if (certificate !== undefined && key !== undefined) {
-    const own = await readPemFiles({ certificate, key, passphrase: keyPassword });
-    return secureContextOf({ ...own, clientCa });
+async function readPemFiles(
+  certificateFile: string,
+  keyFile: string,
+  passphrase: string | undefined,
+): Promise<TlsIdentity> {
+  const certificate = await read(certificateFile);
+  const [own] = certificatesIn(certificate, certificateFile);
+  const key = await read(keyFile);
+  if (!own?.checkPrivateKey(privateKeyIn(key, keyFile, passphrase))) {
+    throw unusable(keyFile, `the key does not match the certificate in "${certificateFile}"`);
   }
-  if (keyStore !== undefined) {
-    const own = await readKeyStore({ keyStore, passphrase: keyStorePassword });
-    return secureContextOf({ ...own, clientCa });
-  }
-  return { minVersion: 'TLSv1.2', ...(clientCa === undefined ? {} : { ca: clientCa }) };
-}
-
-async function readPemFiles(files: PemFiles): Promise<Omit<TlsIdentity, 'clientCa'>> {
-  const certificate = await read(files.certificate);
-  const [own] = certificatesIn(certificate, files.certificate);
-  const key = await read(files.key);
-  if (!own?.checkPrivateKey(privateKeyIn(key, files))) {
-    throw unusable(files.key, `the key does not match the certificate in "${files.certificate}"`);
-  }
-  const identity = { certificate, key, passphrase: files.passphrase };
+  const identity = { certificate, key, passphrase };
   try {
-    createSecureContext(secureContextOf({ ...identity, clientCa: undefined }));
+    createSecureContext(secureContextOf(identity));
   } catch (error) {
     // For example a key that is too short.
-    throw unusable(files.certificate, (error as { reason?: string }).reason, error);
+    throw unusable(certificateFile, (error as { reason?: string }).reason, error);
   }
   return identity;
 }
 
-async function readKeyStore(file: KeyStoreFile): Promise<Omit<TlsIdentity, 'clientCa'>> {
-  const keyStore = await read(file.keyStore);
-  const passphrase = file.passphrase ?? '';
+async function readKeyStore(file: string, passphrase = ''): Promise<TlsIdentity> {
+  const keyStore = await read(file);
   try {
     createSecureContext({ pfx: keyStore, passphrase });
   } catch (error) {
     const { message } = error as Error;
     const failure = STORE_FAILURES.find(([pattern]) => pattern.test(message));
-    throw unusable(file.keyStore, failure?.[1] ?? `not usable as PKCS12 (${message})`, error);
+    throw unusable(file, failure?.[1] ?? `not usable as PKCS12 (${message})`, error);
   }
   return { keyStore, passphrase };
 }
@@ -114,7 +97,7 @@ function certificatesIn(pem: Buffer, file: string): X509Certificate[] {
   });
 }
 
-function privateKeyIn(pem: Buffer, { key: file, passphrase }: PemFiles): KeyObject {
+function privateKeyIn(pem: Buffer, file: string, passphrase: string | undefined): KeyObject {
   try {
     return createPrivateKey(passphrase === undefined ? pem : { key: pem, passphrase });
   } catch (error) {

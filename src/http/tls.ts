@@ -10,7 +10,7 @@ import type { Socket } from 'node:net';
 import type { Server, TLSSocket, TlsOptions } from 'node:tls';
 import type { Deadlines, Timed } from './deadlines.ts';
 
-/** The server's identity, and the authorities of its clients. All PEM texts, except the key store. */
+/** One side's identity, and the authorities of the other. All PEM texts, except the key store. */
 export interface TlsIdentity {
   /** The certificate, followed by the intermediate certificates up to its authority. */
   readonly certificate?: Buffer | undefined;
@@ -19,8 +19,11 @@ export interface TlsIdentity {
   readonly keyStore?: Buffer | undefined;
   /** Passphrase of the key or key store. */
   readonly passphrase?: string | undefined;
-  /** The authorities of client certificates; undefined if clients need no certificate. */
-  readonly clientCa: Buffer | undefined;
+  /**
+   * The authorities of the other side's certificates. Undefined: clients need no certificate, and servers
+   * are verified by the authorities of the system.
+   */
+  readonly authorities?: Buffer | undefined;
 }
 
 export class Handshakes {
@@ -45,8 +48,8 @@ export class Handshakes {
     this.#server = process.getBuiltinModule('node:tls').createServer(
       {
         ...secureContextOf(identity),
-        requestCert: identity.clientCa !== undefined,
-        rejectUnauthorized: identity.clientCa !== undefined,
+        requestCert: identity.authorities !== undefined,
+        rejectUnauthorized: identity.authorities !== undefined,
         ALPNProtocols: ['http/1.1', 'http/1.0'],
         // The timeout that Node implements starts again with every byte.
         handshakeTimeout: 0,
@@ -114,12 +117,12 @@ class Handshake implements Timed {
 
 /** Returns the identity as options for Node's TLS. */
 export function secureContextOf(identity: TlsIdentity): TlsOptions {
-  const { certificate, key, keyStore, passphrase, clientCa } = identity;
+  const { certificate, key, keyStore, passphrase, authorities } = identity;
   return {
     minVersion: 'TLSv1.2',
     ...(keyStore === undefined ? { cert: certificate, key } : { pfx: keyStore }),
     ...(passphrase === undefined ? {} : { passphrase }),
-    ...(clientCa === undefined ? {} : { ca: clientCa }),
+    ...(authorities === undefined ? {} : { ca: authorities }),
   };
 }
 

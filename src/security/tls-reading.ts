@@ -11,7 +11,8 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { type Effective, isOn, type RefusedList } from '../config/refused-settings.ts';
 import { pathOf } from '../config/setting.ts';
 import type { Statement } from '../config/statements.ts';
-import { TLS_SETTINGS, type TlsConfig } from './tls-settings.ts';
+import type { TlsFiles } from '../http/tls-files.ts';
+import { TLS_SETTINGS, type TlsConfig, tlsFilesOf } from './tls-settings.ts';
 
 const SECTION = 'network.ssl';
 /** Settings of the table that properties set directly. */
@@ -74,22 +75,10 @@ export function readTls(effective: Effective, refused: RefusedList): TlsReading 
   return reading;
 }
 
-/** Files for TLS from a member to targets: their paths, and their passwords. */
-export interface TargetTlsFiles {
-  /** Authorities of the certificates of targets; undefined for those of the system. */
-  readonly authorities: string | undefined;
-  /** Certificate for targets that request one: two PEM files, or one PKCS12 file. */
-  readonly certificate: string | undefined;
-  readonly key: string | undefined;
-  readonly keyPassword: string | undefined;
-  readonly keyStore: string | undefined;
-  readonly keyStorePassword: string | undefined;
-}
-
 /** TLS from a member to targets. */
 export interface TargetTls {
   /** Undefined if TLS is off. */
-  readonly tls: TargetTlsFiles | undefined;
+  readonly tls: TlsFiles | undefined;
   readonly used: readonly Statement[];
   /** Faults, each with its statement; with any of them, the endpoint cannot be used. */
   readonly faults: readonly (readonly [Statement, string])[];
@@ -133,7 +122,7 @@ export function endpointTls(statements: ReadonlyMap<string, Statement>): TargetT
   const key = property('keyFile');
   if (key === undefined) check(certificate, 'keyFile is not given');
   if (certificate === undefined) check(key, 'keyCertChainFile is not given');
-  const tls: TargetTlsFiles = {
+  const tls: TlsFiles = {
     authorities: authorities?.text,
     certificate: certificate?.text,
     key: key?.text,
@@ -154,14 +143,7 @@ export function ownTls(config: TlsConfig, properties: ReadonlyMap<string, Statem
     config.tlsClientCa === undefined ? authoritiesIn((name) => properties.get(name)) : undefined;
   const fault = authorities && trustFault(authorities);
   return {
-    tls: {
-      authorities: config.tlsClientCa ?? authorities?.text,
-      certificate: config.tlsCertificate,
-      key: config.tlsKey,
-      keyPassword: config.tlsKeyPassword,
-      keyStore: config.tlsKeyStore,
-      keyStorePassword: config.tlsKeyStorePassword,
-    },
+    tls: { ...tlsFilesOf(config), authorities: config.tlsClientCa ?? authorities?.text },
     used: authorities === undefined ? [] : [authorities],
     faults: authorities === undefined || fault === undefined ? [] : [[authorities, fault]],
   };

@@ -14,6 +14,7 @@ import {
   wordSetting,
 } from '../config/setting.ts';
 import type { SettingRows } from '../config/setting-table.ts';
+import type { TlsFiles } from '../http/tls-files.ts';
 
 export const TLS_SETTINGS = {
   tlsEnabled: booleanSetting({
@@ -69,6 +70,18 @@ export const TLS_SETTINGS = {
 } as const satisfies SettingRows;
 
 export type TlsConfig = ValuesOf<typeof TLS_SETTINGS>;
+
+/** Returns the files that the settings name. */
+export function tlsFilesOf(config: TlsConfig): TlsFiles {
+  return {
+    authorities: config.tlsClientCa,
+    certificate: config.tlsCertificate,
+    key: config.tlsKey,
+    keyPassword: config.tlsKeyPassword,
+    keyStore: config.tlsKeyStore,
+    keyStorePassword: config.tlsKeyStorePassword,
+  };
+}
 
 /** Returns the setting of a file that TLS needs, or of its password; a reload reads both again. */
 function tlsSetting(row: {

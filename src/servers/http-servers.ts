@@ -15,8 +15,7 @@ import type { ResponseDelay } from '../http/response-delay.ts';
 import type { ServedHosts } from '../http/served-hosts.ts';
 import { HttpServer } from '../http/server.ts';
 import type { TlsIdentity } from '../http/tls.ts';
-import type { TlsFiles } from '../http/tls-files.ts';
-import type { TlsConfig } from '../security/tls-settings.ts';
+import { type TlsConfig, tlsFilesOf } from '../security/tls-settings.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { LogLevelControl } from '../telemetry/log-level-control.ts';
 import { type DescriptorConfig, type DescriptorShares, descriptorShares } from './descriptors.ts';
@@ -174,19 +173,9 @@ export class HttpServers implements Part<Config> {
 /** Reads the TLS files. Rejects with GridError TLS_FILE_UNUSABLE. */
 export async function readTls(config: TlsConfig): Promise<TlsIdentity | undefined> {
   const files = tlsFilesOf(config);
+  if ((files.certificate ?? files.keyStore) === undefined) return undefined;
   // The code is only loaded if TLS is on.
-  return files && (await import('../http/tls-files.ts')).readTlsFiles(files);
-}
-
-function tlsFilesOf(config: TlsConfig): TlsFiles | undefined {
-  const { tlsCertificate, tlsKey, tlsKeyPassword, tlsKeyStore, tlsKeyStorePassword } = config;
-  const clientCa = config.tlsClientCa;
-  if (tlsCertificate !== undefined && tlsKey !== undefined) {
-    const own = { certificate: tlsCertificate, key: tlsKey, passphrase: tlsKeyPassword };
-    return { own, clientCa };
-  }
-  if (tlsKeyStore === undefined) return undefined;
-  return { own: { keyStore: tlsKeyStore, passphrase: tlsKeyStorePassword }, clientCa };
+  return (await import('../http/tls-files.ts')).readTlsFiles(files);
 }
 
 function healthLimits(config: Config, connectionsMax: number) {

@@ -3,7 +3,7 @@
  * publishers, and for maps the replication that receives their changes. wan-reading.ts reads it
  * from a file, wan-json.ts from a request.
  */
-import type { TargetTlsFiles } from '../security/tls-reading.ts';
+import type { TlsFiles } from '../http/tls-files.ts';
 import type { MAP_WAN_SETTINGS, PUBLISHER_SETTINGS } from './wan-settings.ts';
 
 /**
@@ -34,7 +34,7 @@ export type WanPublisher = {
   /** At least one. */
   readonly targetEndpoints: readonly WanEndpoint[];
   /** Files for the connections to the endpoints that use TLS. */
-  readonly tls: TargetTlsFiles;
+  readonly tls: TlsFiles;
 };
 
 interface WanEndpoint {
@@ -81,7 +81,7 @@ export interface WanConfig {
    * TLS towards targets, by the name of an endpoint configuration; '' is that of one without a
    * name, or else of the member itself. Undefined for connections without TLS.
    */
-  readonly wanEndpoints: ReadonlyMap<string, TargetTlsFiles | undefined>;
+  readonly wanEndpoints: ReadonlyMap<string, TlsFiles | undefined>;
 }
 
 /** The places of these parts in a file, for messages. */
@@ -95,13 +95,4 @@ export const NO_WAN: WanConfig = {
   wanReplications: new Map(),
   mapWan: new Map(),
   wanEndpoints: new Map(),
-};
-
-export const NO_WAN_TLS: TargetTlsFiles = {
-  authorities: undefined,
-  certificate: undefined,
-  key: undefined,
-  keyPassword: undefined,
-  keyStore: undefined,
-  keyStorePassword: undefined,
 };

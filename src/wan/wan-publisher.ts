@@ -7,7 +7,7 @@ import { quoted } from '../config/finding-list.ts';
 import { hintOf, nearestNames } from '../config/nearest-name.ts';
 import { defaultsOf, type RowReading } from '../config/section-reading.ts';
 import { pathOf } from '../config/setting.ts';
-import { NO_WAN_TLS, type WanConfig, type WanPublisher } from './wan-config.ts';
+import type { WanConfig, WanPublisher } from './wan-config.ts';
 import { targetEndpointsIn } from './wan-endpoints.ts';
 import { PUBLISHER_SETTINGS, type PublisherKey, WAN_SETTINGS } from './wan-settings.ts';
 
@@ -64,7 +64,7 @@ export function publisherOf(
     publisherId,
     clusterName: clusterName ?? CLUSTER_NAME,
     targetEndpoints: written.map((each) => ({ ...each, tls: each.tls ?? tls !== undefined })),
-    tls: tls ?? NO_WAN_TLS,
+    tls: tls ?? {},
   };
 }
 

@@ -12,12 +12,8 @@ import { type Sourced, sourceOf } from '../config/setting-table.ts';
 import type { Place } from '../config/source.ts';
 import type { NamedBlock, Statement, WrittenSection } from '../config/statements.ts';
 import { ENGINE_SETTINGS, type EngineConfig } from '../engine/engine-settings.ts';
-import {
-  endpointTls,
-  ownTls,
-  type TargetTls,
-  type TargetTlsFiles,
-} from '../security/tls-reading.ts';
+import type { TlsFiles } from '../http/tls-files.ts';
+import { endpointTls, ownTls, type TargetTls } from '../security/tls-reading.ts';
 import type { TlsConfig } from '../security/tls-settings.ts';
 import {
   PUBLISHERS_MAX,
@@ -110,7 +106,7 @@ class WanReader {
    * `network.ssl`.
    */
   readonly #tls = new Map<string, TargetTls>();
-  readonly #usable = new Map<string, TargetTlsFiles | undefined>();
+  readonly #usable = new Map<string, TlsFiles | undefined>();
   #publisherCount = 0;
 
   constructor(text: WanText, config: Config, reading: SectionReading) {

@@ -28,8 +28,8 @@ function make(url: string, tlsFiles: Partial<Config>, write = (_: string) => {})
 test('makeSharedEngine names the TLS file that it cannot use', async () => {
   const cases: [Partial<Config>, string][] = [
     [{ engineTlsCa: '/missing' }, '/missing'],
-    [{ engineTlsCertificate: import.meta.filename }, import.meta.filename],
-    [{ engineTlsKey: import.meta.filename }, import.meta.filename],
+    [{ ...TLS_FILES, engineTlsCertificate: import.meta.filename }, import.meta.filename],
+    [{ ...TLS_FILES, engineTlsKey: import.meta.filename }, import.meta.filename],
     [{ ...TLS_FILES, engineTlsKey: tlsFile('server-key.pem') }, tlsFile('server-key.pem')],
   ];
   for (const [files, file] of cases) {
@@ -41,7 +41,7 @@ test('makeSharedEngine names the TLS file that it cannot use', async () => {
 });
 
 test('makeSharedEngine connects with the authority, the certificate and the key of the files', async () => {
-  const { certificate: cert, key, clientCa: ca } = identity('server', 'authority');
+  const { certificate: cert, key, authorities: ca } = identity('server', 'authority');
   const server = createTlsServer({ cert, key, ca, requestCert: true });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;

@@ -2,15 +2,14 @@
  * The engine of a member that shares its data with other members, as its part: on servers of Redis
  * or Valkey, as configured. This file is only loaded if the configuration names such servers.
  */
-import { readFile } from 'node:fs/promises';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { Clock } from '../../base/clock.ts';
 import { type EngineUrl, parseEngineUrl } from '../../base/engine-url.ts';
-import { GridError, reasonOf } from '../../base/errors.ts';
 import type { Part } from '../../base/part.ts';
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import type { ClusterConfig } from '../../cluster/cluster-settings.ts';
 import type { DataConfig } from '../../data/data-settings.ts';
+import { readTargetTls } from '../../http/tls-files.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { EngineConfig } from '../engine-settings.ts';
 import { queueCapacity } from '../queue-capacity.ts';
@@ -83,40 +82,8 @@ async function secureContextOf(
   { isTls }: EngineUrl,
 ): Promise<SecureContext | undefined> {
   if (!isTls) return undefined;
-  const [ca, cert, key] = await Promise.all(
-    [engineTlsCa, engineTlsCertificate, engineTlsKey].map(pem),
-  );
-  // Checked one by one, so that an error names its file.
-  if (ca !== undefined) checked(engineTlsCa, () => createSecureContext({ ca }));
-  if (cert !== undefined) checked(engineTlsCertificate, () => createSecureContext({ cert }));
-  return checked(engineTlsKey, () =>
-    createSecureContext({
-      ...(ca !== undefined && { ca }),
-      ...(cert !== undefined && { cert }),
-      ...(key !== undefined && { key }),
-    }),
-  );
-}
-
-async function pem(file: string | undefined): Promise<Buffer | undefined> {
-  if (file === undefined) return undefined;
-  try {
-    return await readFile(file);
-  } catch (error) {
-    throw unusable(file, error);
-  }
-}
-
-function checked<Value>(file: string | undefined, make: () => Value): Value {
-  try {
-    return make();
-  } catch (error) {
-    throw unusable(file ?? '', error);
-  }
-}
-
-function unusable(file: string, cause: unknown): GridError {
-  return new GridError('TLS_FILE_UNUSABLE', { file, reason: reasonOf(cause) }, { cause });
+  const files = { authorities: engineTlsCa, certificate: engineTlsCertificate, key: engineTlsKey };
+  return createSecureContext(await readTargetTls(files));
 }
 
 /** Returns a function that logs lost servers, each at most once every SERVER_LOG_INTERVAL_MS. */
