@@ -1,15 +1,15 @@
 /**
  * Measures the cost of reading small requests from sockets and writing responses: as a stream, the
- * usual way of a server; reading into one buffer (src/http/socket-reader.ts); and also writing
- * through the socket's handle (src/http/socket-carrier.ts). The response is fixed and nothing is
+ * usual way of a server; reading into one buffer; and also writing through the socket's handle, both
+ * in src/http/socket-carrier.ts. The response is fixed and nothing is
  * parsed, so only the reading and writing differ.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { SystemClock } from '../src/base/clock.ts';
 import type { Carrier, CarrierUser } from '../src/http/carrier.ts';
-import { SocketCarrier } from '../src/http/socket-carrier.ts';
-import { READ_BYTES_MAX, readInto } from '../src/http/socket-reader.ts';
+import { INPUT_BYTES_MAX } from '../src/http/llhttp.ts';
+import { readInto, SocketCarrier } from '../src/http/socket-carrier.ts';
 import type { Bench } from './harness.ts';
 
 const CLIENTS = 64;
@@ -28,7 +28,7 @@ export const bench: Bench = {
       socket.on('data', () => socket.write(RESPONSE));
       socket.resume();
     });
-    const buffer = Buffer.allocUnsafeSlow(READ_BYTES_MAX);
+    const buffer = Buffer.allocUnsafeSlow(INPUT_BYTES_MAX);
     const single = await serve((accepted) => {
       const socket = readInto(buffer, accepted, { onBytes: () => socket.write(RESPONSE) });
     });

@@ -27,7 +27,7 @@ const UNUSED_EXPORTS: Readonly<Record<string, string>> = {
   'src/engine/redis/reply.ts ReplyFault':
     'the spec distinguishes faults of a reply from faults of the reader',
   'src/http/parser.ts AT_REFUSAL': 'the connection handles it as its last case; the spec names it',
-  'src/http/socket-reader.ts READ_BYTES_MAX': 'specs and a bench create buffers of that length',
+  'src/http/socket-carrier.ts readInto': 'a bench compares ways to read a socket',
   'src/surface/route.ts statusesOf': 'test servers check every response against it',
 };
 

@@ -7,8 +7,8 @@ import { connect as connectTls } from 'node:tls';
 import type { Carrier } from '../../src/http/carrier.ts';
 import { Deadlines } from '../../src/http/deadlines.ts';
 import { HandleCarrier } from '../../src/http/handle-carrier.ts';
+import { INPUT_BYTES_MAX } from '../../src/http/llhttp.ts';
 import { SocketCarrier } from '../../src/http/socket-carrier.ts';
-import { READ_BYTES_MAX } from '../../src/http/socket-reader.ts';
 import { type TcpHandle, TcpHandles, tcpHandles } from '../../src/http/tcp-handles.ts';
 import { Handshakes } from '../../src/http/tls.ts';
 import { FakeClock } from '../fake-clock.ts';
@@ -38,7 +38,7 @@ export interface Pair {
 const CLOCK = new FakeClock();
 CLOCK.endOfTurn = (run) => setImmediate(run);
 /** The read buffer of all socket carriers. */
-export const READ_BUFFER = Buffer.alloc(READ_BYTES_MAX);
+export const READ_BUFFER = Buffer.alloc(INPUT_BYTES_MAX);
 const HOST = { clock: CLOCK, readBuffer: READ_BUFFER };
 
 /** The handle of a connection, without a socket. */

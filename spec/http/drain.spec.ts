@@ -7,7 +7,7 @@ import { randomInt } from 'node:crypto';
 import { connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { READ_BYTES_MAX } from '../../src/http/socket-reader.ts';
+import { INPUT_BYTES_MAX } from '../../src/http/llhttp.ts';
 import { RawClient } from '../integration/client.ts';
 import { checkDrain } from './drain-round.ts';
 import { FakeCarrier } from './fake-carrier.ts';
@@ -78,7 +78,7 @@ describe('A connection of a server that drains', () => {
 
   it('answers requests that a full read has left in the socket', async () => {
     const other = client();
-    const length = READ_BYTES_MAX / 64;
+    const length = INPUT_BYTES_MAX / 64;
     const padding = 'x'.repeat(length - LIVE.length - 'X: \r\n'.length);
     const request = LIVE.replace('Host', `X: ${padding}\r\nHost`);
     drain(other);
