@@ -256,6 +256,7 @@ const NO_PUBLISHERS: WanCalls = {
       }),
     },
   }),
+  runningOf: unknownPublisher,
   add: async () => ({ faults: ['no WAN replication'] }),
   clear: unknownPublisher,
   remove: unknownPublisher,

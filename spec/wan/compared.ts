@@ -11,13 +11,13 @@ import type { Mutation } from '../../src/engine/mutation.ts';
 import { Version } from '../../src/engine/version.ts';
 import { LeafOf } from '../../src/wan/entry-hash.ts';
 import { HEAD_BYTES, sealPlain } from '../../src/wan/message-format.ts';
-import type { MapTree } from '../../src/wan/publisher-options.ts';
 import {
   type ComparisonParts,
   compareMap,
   type Differences,
 } from '../../src/wan/tree-comparison.ts';
 import { nodeOf, type TreeQuestion, treeRequest } from '../../src/wan/tree-messages.ts';
+import type { MapTree } from '../../src/wan/wan-maps.ts';
 import { WanReceiver } from '../../src/wan/wan-receiver.ts';
 import type { TransportResponse } from '../../src/wan/wan-transport.ts';
 import type { AtOnce } from '../engine/embedded/at-once.ts';

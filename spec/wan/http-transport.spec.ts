@@ -11,7 +11,7 @@ import {
 import { afterEach, describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { HttpTransport } from '../../src/wan/http-transport.ts';
-import type { WanEndpoint } from '../../src/wan/publisher-options.ts';
+import type { WanEndpoint } from '../../src/wan/wan-config.ts';
 import { RESPONSE_BYTES_MAX } from '../../src/wan/wan-transport.ts';
 import { processClock } from '../process-clock.ts';
 

@@ -5,7 +5,7 @@ import { EVERY_PARTITION } from '../../src/base/partition-number.ts';
 import type { Span } from '../../src/base/span.ts';
 import { LATEST_UPDATE } from '../../src/engine/merge-policy.ts';
 import { FROM_CLIENT, type Mutation, SET } from '../../src/engine/mutation.ts';
-import type { WanEndpoint, WanPublisherOptions } from '../../src/wan/publisher-options.ts';
+import type { WanEndpoint, WanPublisherOptions } from '../../src/wan/wan-config.ts';
 import { WanReplications } from '../../src/wan/wan-replications.ts';
 import type { TaskStatus } from '../../src/wan/wan-status.ts';
 import type { TransportResponse, WanTransport } from '../../src/wan/wan-transport.ts';
@@ -33,6 +33,7 @@ export const OPTIONS: WanPublisherOptions = {
   maxConcurrentInvocations: -1,
   consistencyCheckStrategy: 'NONE',
   compression: 'none',
+  tls: {},
 };
 
 /** The default limits of a member. */

@@ -9,7 +9,7 @@ import { APPLIED } from '../../src/engine/engine.ts';
 import type { Finding } from '../../src/persistence/findings.ts';
 import { startEmpty, startPartial } from '../../src/persistence/forced-start.ts';
 import { repair } from '../../src/persistence/repair.ts';
-import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
+import type { WanPublisherOptions } from '../../src/wan/wan-config.ts';
 import { AtOnce } from '../engine/embedded/at-once.ts';
 import { maintenance, until } from '../persistence/subject.ts';
 import { MemoryStorage, systemError } from '../world/memory-storage.ts';

@@ -12,7 +12,7 @@ import { Random } from '../../bench/harness.ts';
 import { EVERY_PARTITION } from '../../src/base/partition-number.ts';
 import { CLEAR, type Mutation } from '../../src/engine/mutation.ts';
 import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
-import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
+import type { WanPublisherOptions } from '../../src/wan/wan-config.ts';
 import { AtOnce } from '../engine/embedded/at-once.ts';
 import { visited } from '../engine/stored-engine.case.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';

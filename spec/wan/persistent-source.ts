@@ -1,6 +1,6 @@
 /** A member with persistence, on a disk that crashes, that publishes to another one. */
 import type { Mutation } from '../../src/engine/mutation.ts';
-import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
+import type { WanPublisherOptions } from '../../src/wan/wan-config.ts';
 import { WanReplications } from '../../src/wan/wan-replications.ts';
 import { DiskMember, type DiskMemberOptions } from '../world/disk-member.ts';
 import { MEMBER_PARTS, type Network, RecordedLog } from './members.ts';

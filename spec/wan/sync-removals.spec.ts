@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { LATEST_UPDATE, PASS_THROUGH, PUT_IF_ABSENT } from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
-import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
+import type { WanPublisherOptions } from '../../src/wan/wan-config.ts';
 import { MERGE_POLICIES } from '../../src/wan/wan-settings.ts';
 import { type Member, Network, OPTIONS, shaped } from './members.ts';
 

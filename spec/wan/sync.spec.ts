@@ -8,7 +8,7 @@ import { MEMORY_FULL } from '../../src/engine/engine.ts';
 import { PASS_THROUGH } from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
 import { BATCH } from '../../src/wan/message-format.ts';
-import type { PublisherState, WanPublisherOptions } from '../../src/wan/publisher-options.ts';
+import type { PublisherState, WanPublisherOptions } from '../../src/wan/wan-config.ts';
 import type { TaskStatus } from '../../src/wan/wan-status.ts';
 import { durableMember, type Member, type Network, pairOf, setKeys } from './members.ts';
 

@@ -19,9 +19,9 @@ import { failure, restMember } from '../surface/rest-member.ts';
 type Name = keyof typeof DIALECTS;
 
 const STATUS: PublisherStatus = {
-  ...{ lastError: null, lagMillis: 7, eventsRejected: 6, eventsDropped: 5, eventsSent: 4 },
-  ...{ queueBytes: 3, queueCapacity: 2, queueSize: 1, state: 'PAUSED' },
-  ...{ clusterName: 'dev', wanPublisherId: 'p', wanReplicationName: 'w' },
+  ...{ wanReplicationName: 'w', wanPublisherId: 'p', clusterName: 'dev' },
+  ...{ state: 'PAUSED', queueSize: 1, queueCapacity: 2, queueBytes: 3 },
+  ...{ eventsSent: 4, eventsDropped: 5, eventsRejected: 6, lagMillis: 7, lastError: null },
 };
 
 const SYNC_UUID = '3c3b9f0e-8a52-4d37-9a6e-0f4d4f4c7a11';
@@ -105,20 +105,21 @@ function recordingWan(
   };
   const wan: WanCalls = {
     running,
+    runningOf: () => running,
     load: async () => running,
-    clear(replication, publisherId) {
+    async clear(replication, publisherId) {
       find(replication, publisherId);
       calls.push(`clear ${replication} ${publisherId}`);
-      return Promise.resolve(unkept);
+      if (unkept !== undefined) throw unkept;
     },
-    remove(replication, publisherId) {
+    async remove(replication, publisherId) {
       if (publisherId === 'own') {
         const refusal = new GridError('WAN_CONFIGURED', { replication, publisherId });
-        return Promise.resolve({ faults: [], refusal });
+        return { faults: [], refusal };
       }
       find(replication, publisherId);
       calls.push(`remove ${replication} ${publisherId}`);
-      return Promise.resolve(undefined);
+      return undefined;
     },
     async add(text) {
       calls.push(`add ${text}`);

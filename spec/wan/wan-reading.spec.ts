@@ -8,7 +8,7 @@ import { MASK } from '../../src/config/setting.ts';
 import type { Config } from '../../src/member/config.ts';
 import { explainAsJson, explainAsYaml } from '../../src/member/explain.ts';
 import { loadConfig } from '../../src/member/load.ts';
-import { PUBLISHERS_MAX, type WanPublisher } from '../../src/wan/wan-config.ts';
+import { PUBLISHERS_MAX, type WanPublisherOptions } from '../../src/wan/wan-config.ts';
 import { WanMaps } from '../../src/wan/wan-maps.ts';
 import {
   MAP_WAN_SETTINGS,
@@ -42,11 +42,11 @@ function endpoint(host: string, tls = false, port = 5701, segment?: string) {
   return { host, port, segment, tls };
 }
 
-function publishersOf({ wanReplications }: Config): readonly WanPublisher[] {
+function publishersOf({ wanReplications }: Config): readonly WanPublisherOptions[] {
   return wanReplications.get('r')?.publishers ?? [];
 }
 
-async function publisherOf(settings: string, more = ''): Promise<WanPublisher | undefined> {
+async function publisherOf(settings: string, more = ''): Promise<WanPublisherOptions | undefined> {
   return publishersOf((await load('wan.yaml', yaml(settings, more))).config)[0];
 }
 

@@ -28,11 +28,11 @@ import { DurableGate } from './durable-gate.ts';
 import type { BatchRoom, Lane } from './lane.ts';
 import { LANES_MAX, sealDeflated, sealPlain } from './message-format.ts';
 import { OneShotTimer } from './one-shot-timer.ts';
-import type { WanPublisherOptions } from './publisher-options.ts';
 import type { PublisherQueue } from './publisher-queue.ts';
 import { PublisherTarget } from './publisher-target.ts';
 import { SyncLanes, type SyncReading } from './sync-lanes.ts';
 import type { TargetEndpoint } from './target-endpoint.ts';
+import type { WanPublisherOptions } from './wan-config.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
 import type { TransportResponse, WanTransport } from './wan-transport.ts';
 

@@ -6,8 +6,8 @@ import type { SecureContextOptions, connect as TlsConnect } from 'node:tls';
 import { domainToASCII } from 'node:url';
 import { addressText } from '../base/server-address.ts';
 import { readBuffer } from '../http/response-parser.ts';
-import type { WanEndpoint } from './publisher-options.ts';
 import { type OnRead, TargetConnection } from './target-connection.ts';
+import type { WanEndpoint } from './wan-config.ts';
 import type { TransportResponse, WanTransport } from './wan-transport.ts';
 
 interface HttpTransportOptions {

@@ -17,8 +17,8 @@ import { Mutation } from '../engine/mutation.ts';
 import { msOf } from '../engine/version.ts';
 import { readPlacedEvent } from './event-codec.ts';
 import type { LaneContent } from './lane-content.ts';
-import type { WanMapRef } from './publisher-options.ts';
 import type { PublisherQueue } from './publisher-queue.ts';
+import type { WanMapRef } from './wan-maps.ts';
 
 interface PersistentPublisherQueueParts {
   readonly name: string;

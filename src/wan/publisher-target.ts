@@ -15,9 +15,9 @@ import {
 } from './batch.ts';
 import { AHEAD_MS_MAX, BATCH_BYTES_MAX } from './batch-limits.ts';
 import { epochMs, type OpenedMessage } from './message-format.ts';
-import type { WanPublisherOptions } from './publisher-options.ts';
 import { TargetDataSet } from './target-data-set.ts';
 import { TargetEndpoint } from './target-endpoint.ts';
+import type { WanPublisherOptions } from './wan-config.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
 import { statusText, type TransportResponse, type WanTransport } from './wan-transport.ts';
 

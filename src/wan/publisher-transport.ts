@@ -4,17 +4,17 @@
  */
 import type { SecureContextOptions } from 'node:tls';
 import { HttpTransport } from './http-transport.ts';
-import type { WanPublisher } from './wan-config.ts';
+import type { WanPublisherOptions } from './wan-config.ts';
 import type { TransportResponse, WanTransport } from './wan-transport.ts';
 
 export class PublisherTransport implements WanTransport {
-  readonly #publisher: WanPublisher;
+  readonly #publisher: WanPublisherOptions;
   readonly #segment: string;
   #http: HttpTransport | undefined;
   #making: Promise<HttpTransport> | undefined;
   #isClosed = false;
 
-  constructor(publisher: WanPublisher, segment: string) {
+  constructor(publisher: WanPublisherOptions, segment: string) {
     this.#publisher = publisher;
     this.#segment = segment;
   }

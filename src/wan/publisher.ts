@@ -18,10 +18,11 @@ import { ADMITTED, type MutationSink, REPLICATION_FULL } from '../engine/mutatio
 import { batchesPerEndpoint } from './batch-limits.ts';
 import { BatchSender, type SenderParts } from './batch-sender.ts';
 import { PersistentPublisherQueue } from './persistent-publisher-queue.ts';
-import type { PublisherState, RefOf, WanMapRef, WanPublisherOptions } from './publisher-options.ts';
 import { PublisherQueue } from './publisher-queue.ts';
 import type { SyncReading } from './sync-lanes.ts';
 import type { TreeTarget } from './tree-comparison.ts';
+import type { PublisherState, WanPublisherOptions } from './wan-config.ts';
+import type { RefOf, WanMapRef } from './wan-maps.ts';
 import type { PublisherStatus } from './wan-status.ts';
 
 /** Maximum number of cached references of maps; the full cache is emptied. */

@@ -6,7 +6,7 @@
  */
 import { addressText } from '../base/server-address.ts';
 import { BATCH_BYTES_MAX } from './batch-limits.ts';
-import type { WanEndpoint } from './publisher-options.ts';
+import type { WanEndpoint } from './wan-config.ts';
 
 const FIRST_DELAY_MS = 100;
 const DENIED_DELAY_MS = 10_000;

@@ -9,7 +9,6 @@ import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import { SerialQueue } from '../base/serial-queue.ts';
 import { type PartitionTree, TREE_BYTES_MAX, treeBytes } from './partition-tree.ts';
-import type { MapTree } from './publisher-options.ts';
 import { TreeBuilder } from './tree-builder.ts';
 import {
   COMPARABLE,
@@ -23,6 +22,7 @@ import {
   unsealedTreesResponse,
 } from './tree-messages.ts';
 import type { WanEngine } from './wan-engine.ts';
+import type { MapTree } from './wan-maps.ts';
 
 /** Maximum number of waiting requests; each may take as long as a pass over all data. */
 const WAITING_MAX = 64;

@@ -23,7 +23,7 @@ import type { WanPublisher } from './publisher.ts';
 import type { WanReceiver } from './wan-receiver.ts';
 import type { WanReplications } from './wan-replications.ts';
 import type { WAN_ROUTES } from './wan-routes.ts';
-import type { PublisherStatus, ReceiveResult } from './wan-status.ts';
+import type { ReceiveResult } from './wan-status.ts';
 
 /** The running replication as its calls use it. */
 interface RunningWan
@@ -39,6 +39,8 @@ interface RunningWan
 export interface WanCalls {
   /** Undefined until the first publisher, or the first message of another member. */
   readonly running: RunningWan | undefined;
+  /** Returns the running replication. Throws GridError WAN_UNKNOWN if there is no publisher at all. */
+  runningOf(replication: string, publisherId: string): RunningWan;
   /** Resolves with the running replication, which is loaded if necessary. */
   load(): Promise<RunningWan>;
   /** Adds the new publishers of a replication given as JSON. */
@@ -51,13 +53,13 @@ export interface WanCalls {
   >;
   /**
    * Drops all events that are queued for a publisher; events in flight may still arrive. If the
-   * queue outlives the process, resolves once a crash cannot restore them, or with a GridError and
-   * an unchanged queue. Throws the errors of publisherOf.
+   * queue outlives the process, resolves once a crash cannot restore them. Rejects with a GridError:
+   * those of publisherOf, or WAN_CLEAR_NOT_KEPT and an unchanged queue.
    */
-  clear(replication: string, publisherId: string): Promise<GridError | undefined>;
+  clear(replication: string, publisherId: string): Promise<void>;
   /**
-   * Removes an added publisher and its queue. Resolves like `add` if that fails. Throws the errors
-   * of publisherOf.
+   * Removes an added publisher and its queue. Resolves like `add` if that fails. Rejects with the
+   * errors of publisherOf.
    */
   remove(replication: string, publisherId: string): Promise<RefusedConfig | undefined>;
 }
@@ -81,13 +83,12 @@ export function wanActions(parts: WanActionParts): Actions<typeof WAN_ROUTES> {
     resumePublisher: publisherWork(parts, 'WAN publisher resumed', (each) => each.resume()),
     stopPublisher: publisherWork(parts, 'WAN publisher stopped', (each) => each.stop()),
     clearPublisher: wanWork(parts, (wan, call) => {
-      call.await(wan.clear(...publisherOf(call)), (error) => {
-        if (error !== undefined) call.fail(error);
-        else call.succeed({ message: 'WAN replication queues are cleared.' });
-      });
+      call.awaitOrFail(wan.clear(...publisherOf(call)), () =>
+        call.succeed({ message: 'WAN replication queues are cleared.' }),
+      );
     }),
     removePublisher: wanWork(parts, (wan, call) => {
-      call.await(wan.remove(...publisherOf(call)), (failed) => {
+      call.awaitOrFail(wan.remove(...publisherOf(call)), (failed) => {
         if (failed === undefined) call.succeed({ message: 'WAN publisher removed.' });
         else refuse(call, failed);
       });
@@ -105,7 +106,7 @@ export function wanActions(parts: WanActionParts): Actions<typeof WAN_ROUTES> {
     publishers(call) {
       const { wan } = parts;
       if (wan === undefined) return refuseWithoutWan(call);
-      respondJson(call, { publishers: (wan.running?.publishers() ?? []).map(inOrder) });
+      respondJson(call, { publishers: wan.running?.publishers() ?? [] });
     },
     receiveMessage: (call) => receive(parts, call),
   };
@@ -190,7 +191,7 @@ function publisherWork(
 ): Work {
   return wanWork(parts, (wan, call) => {
     const publisher = publisherOf(call);
-    run(runningOf(wan, publisher).publisherOf(...publisher));
+    run(wan.runningOf(...publisher).publisherOf(...publisher));
     call.succeed({ message });
   });
 }
@@ -203,7 +204,7 @@ function taskWork(
 ): Work {
   return wanWork(parts, (wan, call) => {
     const publisher = publisherOf(call);
-    call.succeed({ message, uuid: begin(runningOf(wan, publisher), publisher, call) });
+    call.succeed({ message, uuid: begin(wan.runningOf(...publisher), publisher, call) });
   });
 }
 
@@ -223,12 +224,6 @@ function wanWork(
 }
 
 type PublisherNames = readonly [replication: string, publisherId: string];
-
-/** Throws GridError WAN_UNKNOWN if there is no publisher at all. */
-function runningOf({ running }: WanCalls, [replication, publisherId]: PublisherNames): RunningWan {
-  if (running !== undefined) return running;
-  throw new GridError('WAN_UNKNOWN', { replication, publisherId });
-}
 
 function publisherOf(call: AdministrativeCall): PublisherNames {
   return [call.parameter(2).toString(), call.parameter(3).toString()];
@@ -252,32 +247,12 @@ function refuse(call: AdministrativeCall, { faults, refusal }: RefusedConfig): v
 }
 
 function refuseWithoutWan(call: Call): void {
-  call.request.refuse('WAN_ELSEWHERE', {
-    action: call.describe(),
-    setting: pathOf(ENGINE_SETTINGS.engineUrl),
-  });
+  const { code, message, status } = withoutWan(call.describe());
+  call.request.refuseWith(code, message, status);
 }
 
 function withoutWan(action: string): GridError {
   return new GridError('WAN_ELSEWHERE', { action, setting: pathOf(ENGINE_SETTINGS.engineUrl) });
-}
-
-/** Returns the status with its fields in the order of the response. */
-function inOrder(status: PublisherStatus): PublisherStatus {
-  return {
-    wanReplicationName: status.wanReplicationName,
-    wanPublisherId: status.wanPublisherId,
-    clusterName: status.clusterName,
-    state: status.state,
-    queueSize: status.queueSize,
-    queueCapacity: status.queueCapacity,
-    queueBytes: status.queueBytes,
-    eventsSent: status.eventsSent,
-    eventsDropped: status.eventsDropped,
-    eventsRejected: status.eventsRejected,
-    lagMillis: status.lagMillis,
-    lastError: status.lastError,
-  };
 }
 
 /** Number of characters of an unknown uuid that the response repeats. */

@@ -4,7 +4,7 @@
  * from a file, wan-json.ts from a request.
  */
 import type { TlsFiles } from '../http/tls-files.ts';
-import type { MAP_WAN_SETTINGS, PUBLISHER_SETTINGS } from './wan-settings.ts';
+import type { MAP_WAN_SETTINGS, PUBLISHER_SETTINGS, PUBLISHER_STATES } from './wan-settings.ts';
 
 /**
  * Maximum number of publishers of a member: each has a queue, and each change of a map is offered
@@ -15,14 +15,14 @@ export const PUBLISHERS_MAX = 64;
 export interface WanReplication {
   readonly name: string;
   /** In their order, possibly empty; each has a unique id. */
-  readonly publishers: readonly WanPublisher[];
+  readonly publishers: readonly WanPublisherOptions[];
 }
 
 type PublisherRows = typeof PUBLISHER_SETTINGS;
 type MapRows = typeof MAP_WAN_SETTINGS;
 
 /** A publisher: the values of its rows, in which user name and password are set together. */
-export type WanPublisher = {
+export type WanPublisherOptions = {
   readonly [Key in Exclude<
     keyof PublisherRows,
     'publisherId' | 'clusterName' | 'targetEndpoints' | 'endpoint'
@@ -37,7 +37,10 @@ export type WanPublisher = {
   readonly tls: TlsFiles;
 };
 
-interface WanEndpoint {
+/** A publisher's state: whether new events are queued, and whether queued events are sent. */
+export type PublisherState = (typeof PUBLISHER_STATES)[number];
+
+export interface WanEndpoint {
   /** An address, without brackets, or a name. */
   readonly host: string;
   readonly port: number;

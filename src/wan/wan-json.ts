@@ -15,7 +15,7 @@ import type { Statement } from '../config/statements.ts';
 import {
   PUBLISHERS_MAX,
   type WanConfig,
-  type WanPublisher,
+  type WanPublisherOptions,
   type WanReplication,
 } from './wan-config.ts';
 import { publisherOf } from './wan-publisher.ts';
@@ -52,16 +52,8 @@ const NOWHERE = { file: '', line: 0, column: 0 };
 const OTHER_TYPE = { expects: '', accepts: () => false };
 
 /**
- * Parses the text. `config`: the configuration in force. Throws ConfigFault with all problems, and
- * GridError WAN_PUBLISHERS_MAX for more publishers than a member may have.
- */
-function parseWanReplication(text: string, config: Config): WanReplication {
-  return new JsonReader(config).read(text);
-}
-
-/**
  * Returns the text without the publisher, if it is of that replication. The name of the replication
- * remains, because maps may refer to it. `text`: one that parseWanReplication has read.
+ * remains, because maps may refer to it. `text`: one that addWanText has read.
  */
 export function withoutPublisher(text: string, replication: string, publisherId: string): string {
   const root = fieldsIn(text);
@@ -103,6 +95,10 @@ class JsonReader {
     this.#config = config;
   }
 
+  /**
+   * Parses the text. Throws ConfigFault with all problems, and GridError WAN_PUBLISHERS_MAX for more
+   * publishers than a member may have.
+   */
   read(text: string): WanReplication {
     const root = this.#parsed(text);
     const name = this.#field(root, 'name', 'text');
@@ -112,7 +108,7 @@ class JsonReader {
       this.#complain('name', `${quoted(name)} is not ${NAME.expects}`);
     }
     this.#refuseClasses(root);
-    const publishers = new Map<string, WanPublisher>();
+    const publishers = new Map<string, WanPublisherOptions>();
     const items = this.#field(root, 'batchPublishers', 'list') ?? [];
     // More would exceed the limit in any case, and take long to read.
     if (items.length > PUBLISHERS_MAX) {
@@ -157,7 +153,7 @@ class JsonReader {
     this.#field(consumer, 'persistWanReplicatedData', 'boolean', 'consumer');
   }
 
-  #publisher(item: unknown, path: string): WanPublisher | undefined {
+  #publisher(item: unknown, path: string): WanPublisherOptions | undefined {
     if (!isObject(item)) {
       this.#complain(path, 'not an object');
       return undefined;
@@ -317,7 +313,7 @@ export function addWanText<Config extends Needed>(
   config: Config,
   text: string,
 ): WanAddition<Config> {
-  const { name, publishers } = parseWanReplication(text, config);
+  const { name, publishers } = new JsonReader(config).read(text);
   const before = config.wanReplications.get(name)?.publishers ?? [];
   const existing = new Set(before.map(idOf));
   const added = publishers.filter((each) => !existing.has(each.publisherId));
@@ -348,7 +344,7 @@ export function withoutWanPublisher<Config extends Needed>(
   return { ...config, wanReplications: new Map(config.wanReplications).set(replication, whole) };
 }
 
-function idOf({ publisherId }: WanPublisher): string {
+function idOf({ publisherId }: WanPublisherOptions): string {
   return publisherId;
 }
 

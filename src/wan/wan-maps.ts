@@ -7,9 +7,32 @@ import type { Span } from '../base/span.ts';
 import { nameAmong } from '../config/name-lookup.ts';
 import type { DataConfig } from '../data/data-settings.ts';
 import type { MergeOptions } from '../engine/stored-engine.ts';
-import type { MapTree, RefOf, WanMapRef } from './publisher-options.ts';
 import type { MapWan, WanConfig, WanReplicationRef } from './wan-config.ts';
 import { MAP_WAN_SETTINGS, MERGE_POLICIES, MERKLE_DEPTH_COUNTED_MAX } from './wan-settings.ts';
+
+/** Describes how the changes of a map are published. */
+export interface WanMapRef {
+  /** Number of the merge policy that the target applies (merge-policy.ts). */
+  readonly policy: number;
+  /** Whether changes from other data sets are forwarded. */
+  readonly republishing: boolean;
+  /** Returns whether changes of the key are published. The key is only valid during the call. */
+  accepts(key: Span): boolean;
+}
+
+/**
+ * Returns the map's reference to the publisher's replication, or undefined. The result for a name
+ * never changes, and calls are rare.
+ */
+export type RefOf = (map: Buffer) => WanMapRef | undefined;
+
+/** The settings of a map's hash trees, by which it is compared with the target's map. */
+export interface MapTree {
+  /** False if the configuration turns them off. */
+  readonly isOn: boolean;
+  /** Number of levels, 2 to 16. */
+  readonly depth: number;
+}
 
 type Settings = Pick<WanConfig, 'mapWan'> & Pick<DataConfig, 'mapTimeToLiveSeconds'>;
 

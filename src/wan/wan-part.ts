@@ -18,7 +18,7 @@ import type { Log } from '../telemetry/log.ts';
 import { BATCH_BYTES_MAX } from './batch-limits.ts';
 import type { PublisherTransport } from './publisher-transport.ts';
 import type { WanCalls } from './wan-actions.ts';
-import type { WanConfig, WanPublisher } from './wan-config.ts';
+import type { WanConfig, WanPublisherOptions } from './wan-config.ts';
 import type { WanMaps } from './wan-maps.ts';
 import type { WanReplications } from './wan-replications.ts';
 import { MESSAGE_BYTES_FURTHER } from './wan-routes.ts';
@@ -143,12 +143,18 @@ export class WanPart implements Part<Config>, WanCalls, DurableQueues {
     this.#options.log.warn({ err: error }, MARKS_FAILED);
   }
 
-  clear(replication: string, publisherId: string): Promise<GridError | undefined> {
-    const publisher = this.#required(replication, publisherId).publisherOf(
-      replication,
-      publisherId,
-    );
-    return this.#clear(publisher);
+  async clear(replication: string, publisherId: string): Promise<void> {
+    const { store } = this.#options;
+    const running = this.runningOf(replication, publisherId);
+    const publisher = running.publisherOf(replication, publisherId);
+    const { bytes } = publisher.persistentQueue;
+    if (store === undefined) publisher.clear();
+    else {
+      await store.clearQueue(publisher.persistentQueue).catch((cause: unknown) => {
+        throw new GridError('WAN_CLEAR_NOT_KEPT', { reason: reasonOf(cause) }, { cause });
+      });
+    }
+    this.#onFreed(bytes);
   }
 
   load(): Promise<WanReplications> {
@@ -164,39 +170,25 @@ export class WanPart implements Part<Config>, WanCalls, DurableQueues {
     return added;
   }
 
-  remove(replication: string, publisherId: string): ReturnType<WanCalls['remove']> {
-    const { id } = this.#required(replication, publisherId).publisherOf(replication, publisherId);
-    return this.#remove(replication, id);
+  async remove(replication: string, publisherId: string): ReturnType<WanCalls['remove']> {
+    const running = this.runningOf(replication, publisherId);
+    const { id, persistentQueue } = running.publisherOf(replication, publisherId);
+    const { bytes } = persistentQueue;
+    const failed = await this.#options.removeFromConfig(replication, id);
+    if (failed === undefined) this.#onFreed(bytes);
+    await this.#keepQueues();
+    return failed;
+  }
+
+  runningOf(replication: string, publisherId: string): WanReplications {
+    if (this.running !== undefined) return this.running;
+    throw new GridError('WAN_UNKNOWN', { replication, publisherId });
   }
 
   get connectionCount(): number {
     let count = 0;
     for (const transport of this.#transports.values()) count += transport.connectionCount;
     return count;
-  }
-
-  async #clear(
-    publisher: ReturnType<WanReplications['publisherOf']>,
-  ): Promise<GridError | undefined> {
-    const { store } = this.#options;
-    const { bytes } = publisher.persistentQueue;
-    try {
-      if (store === undefined) publisher.clear();
-      else await store.clearQueue(publisher.persistentQueue);
-      this.#onFreed(bytes);
-      return undefined;
-    } catch (cause) {
-      return new GridError('WAN_CLEAR_NOT_KEPT', { reason: reasonOf(cause) }, { cause });
-    }
-  }
-
-  async #remove(replication: string, publisherId: string): ReturnType<WanCalls['remove']> {
-    const bytes = this.#required(replication, publisherId).publisherOf(replication, publisherId)
-      .persistentQueue.bytes;
-    const failed = await this.#options.removeFromConfig(replication, publisherId);
-    if (failed === undefined) this.#onFreed(bytes);
-    await this.#keepQueues();
-    return failed;
   }
 
   /** Schedules the release of memory after a queue of these bytes was dropped, once for several. */
@@ -223,14 +215,8 @@ export class WanPart implements Part<Config>, WanCalls, DurableQueues {
     if (replications !== undefined) this.#addPublishers(replications);
   }
 
-  #publishers(): readonly WanPublisher[] {
+  #publishers(): readonly WanPublisherOptions[] {
     return [...this.#config.wanReplications.values()].flatMap(({ publishers }) => publishers);
-  }
-
-  /** Throws GridError WAN_UNKNOWN if there is no publisher at all. */
-  #required(replication: string, publisherId: string): WanReplications {
-    if (this.running !== undefined) return this.running;
-    throw new GridError('WAN_UNKNOWN', { replication, publisherId });
   }
 
   async #make(): Promise<WanReplications> {
@@ -252,9 +238,7 @@ export class WanPart implements Part<Config>, WanCalls, DurableQueues {
       // Room for a batch, or for a single longer value.
       payloadBytesMax: Math.max(config.bodyBytesMax, BATCH_BYTES_MAX) + MESSAGE_BYTES_FURTHER,
       transportOf: (publisher) => {
-        const configured = this.#publishers().find((each) => each === publisher);
-        if (configured === undefined) throw new Error('publishers are those of the configuration');
-        const transport = new PublisherTransport(configured, segment);
+        const transport = new PublisherTransport(publisher, segment);
         this.#transports.set(publisher, transport);
         return transport;
       },
@@ -283,7 +267,7 @@ export class WanPart implements Part<Config>, WanCalls, DurableQueues {
   }
 }
 
-async function checkTls(publishers: readonly WanPublisher[]): Promise<void> {
+async function checkTls(publishers: readonly WanPublisherOptions[]): Promise<void> {
   for (const { tls, targetEndpoints } of publishers) {
     if (!targetEndpoints.some((endpoint) => endpoint.tls)) continue;
     await (await import('../http/tls-files.ts')).readTargetTls(tls);

@@ -7,7 +7,7 @@ import { quoted } from '../config/finding-list.ts';
 import { hintOf, nearestNames } from '../config/nearest-name.ts';
 import { defaultsOf, type RowReading } from '../config/section-reading.ts';
 import { pathOf } from '../config/setting.ts';
-import type { WanConfig, WanPublisher } from './wan-config.ts';
+import type { WanConfig, WanPublisherOptions } from './wan-config.ts';
 import { targetEndpointsIn } from './wan-endpoints.ts';
 import { PUBLISHER_SETTINGS, type PublisherKey, WAN_SETTINGS } from './wan-settings.ts';
 
@@ -34,7 +34,7 @@ export function publisherOf(
   name: string | undefined,
   endpoints: WanConfig['wanEndpoints'],
   queueBytesMax: number,
-): WanPublisher | readonly PublisherFault[] {
+): WanPublisherOptions | readonly PublisherFault[] {
   const { endpoint, username, password, clusterName = name } = specified;
   const publisherId = specified.publisherId ?? name ?? clusterName;
   const written = targetEndpointsIn(specified.targetEndpoints ?? '');

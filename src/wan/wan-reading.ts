@@ -18,7 +18,7 @@ import type { TlsConfig } from '../security/tls-settings.ts';
 import {
   PUBLISHERS_MAX,
   type WanConfig,
-  type WanPublisher,
+  type WanPublisherOptions,
   type WanReplication,
 } from './wan-config.ts';
 import { readMapWan } from './wan-map-reading.ts';
@@ -203,8 +203,8 @@ class WanReader {
     }
   }
 
-  #publishersOf(drafts: ReadonlyMap<string, Draft>): WanPublisher[] {
-    const publishers = new Map<string, WanPublisher>();
+  #publishersOf(drafts: ReadonlyMap<string, Draft>): WanPublisherOptions[] {
+    const publishers = new Map<string, WanPublisherOptions>();
     for (const draft of drafts.values()) {
       const { values, wrong } = this.#reading.rows(PUBLISHER_SETTINGS, draft.rows);
       if (this.#refuseDiscovery(draft)) wrong.add('targetEndpoints');
@@ -286,7 +286,7 @@ class WanReader {
   }
 
   /** Shows a publisher below its id, as in YAML. */
-  #show(draft: Draft, made: WanPublisher, specified: SpecifiedPublisher): void {
+  #show(draft: Draft, made: WanPublisherOptions, specified: SpecifiedPublisher): void {
     const around = [...draft.path.slice(0, PUBLISHER_DEPTH - 1), made.publisherId];
     const { targetEndpoints, endpoint } = specified;
     const texts: SpecifiedPublisher = { ...made, targetEndpoints, endpoint };

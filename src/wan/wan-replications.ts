@@ -9,15 +9,11 @@ import type { ResponseSender } from '../http/response-delay.ts';
 import { EPOCHS_A_MS } from './message-format.ts';
 import type { PersistentPublisherQueue } from './persistent-publisher-queue.ts';
 import { WanPublisher } from './publisher.ts';
-import {
-  type MapTree,
-  PUBLISHERS_MAX,
-  type RefOf,
-  type WanPublisherOptions,
-} from './publisher-options.ts';
 import type { RequestLimits } from './received-batch.ts';
 import { compareMap } from './tree-comparison.ts';
+import { PUBLISHERS_MAX, type WanPublisherOptions } from './wan-config.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
+import type { MapTree, RefOf } from './wan-maps.ts';
 import { WanReceiver } from './wan-receiver.ts';
 import type { PublisherStatus, TaskStatus } from './wan-status.ts';
 import { WanTasks } from './wan-tasks.ts';

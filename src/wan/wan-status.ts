@@ -3,7 +3,7 @@
  * of checks, and the response to a message.
  */
 import type { GridError } from '../base/errors.ts';
-import type { PublisherState } from './publisher-options.ts';
+import type { PublisherState } from './wan-config.ts';
 
 /** The fields of an element of `publishers`, in that order. */
 export interface PublisherStatus {

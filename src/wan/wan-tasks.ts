@@ -11,9 +11,9 @@ import { Version } from '../engine/version.ts';
 import type { Sender } from './batch.ts';
 import { MapSync } from './map-sync.ts';
 import type { WanPublisher } from './publisher.ts';
-import type { MapTree } from './publisher-options.ts';
 import type { ComparisonParts, compareMap, Differences } from './tree-comparison.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
+import type { MapTree } from './wan-maps.ts';
 import type { TaskStatus } from './wan-status.ts';
 import { WanTask } from './wan-task.ts';
 

@@ -2,7 +2,7 @@
  * The transport of a publisher's messages to the members of other clusters.
  * Tested by publisher.spec.ts.
  */
-import type { WanEndpoint } from './publisher-options.ts';
+import type { WanEndpoint } from './wan-config.ts';
 
 export interface WanTransport {
   /**
