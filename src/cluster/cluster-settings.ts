@@ -32,7 +32,7 @@ export const CLUSTER_SETTINGS = {
     flag: { name: '--cluster-name', argument: 'NAME' },
     about: 'Name of the cluster, which administrative requests must contain',
     fallback: 'dev',
-    ...nameRule(),
+    ...nameRule,
   }),
   instanceName: textSetting({
     path: 'instance-name',
@@ -41,7 +41,7 @@ export const CLUSTER_SETTINGS = {
     fallback: undefined,
     fallbackText: 'gridnode-<port>',
     example: 'member-1',
-    ...nameRule(),
+    ...nameRule,
   }),
   liteMember: booleanSetting({
     path: 'lite-member.enabled',

@@ -14,9 +14,9 @@ import { insteadOfJavaOptions } from './java-options.ts';
 import { hintOf, slippedNames } from './nearest-name.ts';
 import { isOn, type RefusedSetting, refusedAt } from './refused-settings.ts';
 import { BOOLEAN_TEXTS, isBooleanType } from './setting.ts';
-import type { SettingTable } from './setting-table.ts';
+import { patternsOf, type SettingTable } from './setting-table.ts';
 import { EMPTY_NAME, type NamedBlock, type Statement } from './statements.ts';
-import { bare, isBelow, type Target, VariableNames } from './variable-names.ts';
+import { bare, fixedNames, isBelow, type Target, VariableNames } from './variable-names.ts';
 
 const PREFIXES = ['HZ_', 'GRID_'] as const;
 type Prefix = (typeof PREFIXES)[number];
@@ -135,7 +135,7 @@ class EnvironmentReader {
     const path = this.#flagVariables.get(name);
     if (path !== undefined) return { path: [path], pattern: path, types: [] };
     const rest = name.slice(prefix.length);
-    const targets = prefix === 'HZ_' ? this.#names.ofOriginal(rest) : this.#names.own(rest);
+    const targets = this.#names.targets(rest, prefix === 'HZ_');
     const [first, second] = targets;
     if (first !== undefined && second !== undefined) {
       const places = targets.map(({ path }) => pathText(path)).join(' and ');
@@ -201,7 +201,7 @@ class EnvironmentReader {
     const others = [...OTHERS, ...this.#flagVariables.keys()].filter((name) =>
       name.startsWith(prefix),
     );
-    const fixed = prefix === 'HZ_' ? this.#names.fixedOfOriginal() : this.#names.fixedOwn();
+    const fixed = fixedNames(this.#schema, prefix === 'HZ_');
     const names = [...fixed, ...others.map((name) => name.slice(prefix.length))];
     return slippedNames(rest, names).map((each) => prefix + each);
   }
@@ -234,10 +234,7 @@ function flagVariables(table: SettingTable): ReadonlyMap<string, string> {
 }
 
 function booleanPaths(table: SettingTable): ReadonlySet<string> {
-  const rows = table.all.filter(({ expects }) => expects === BOOLEAN_TEXTS);
-  return new Set(
-    rows.flatMap(({ path, aliases = [] }) => (path === undefined ? aliases : [path, ...aliases])),
-  );
+  return new Set(patternsOf(table.all.filter(({ expects }) => expects === BOOLEAN_TEXTS)));
 }
 
 /** A variable that matches no setting, and the feature that it may be meant to disable. */

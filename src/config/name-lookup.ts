@@ -17,12 +17,13 @@ export function isPattern(name: string): boolean {
 
 /**
  * Returns a function that finds the value configured for a name, or undefined. The values must not
- * change.
+ * change. `others`: names that are configured without a value, and so do not have that of a pattern.
  */
 export function byName<Value>(
   values: ReadonlyMap<string, Value>,
+  ...others: readonly ReadonlyMap<string, unknown>[]
 ): (name: Buffer) => Value | undefined {
-  const nameFor = nameAmong(values);
+  const nameFor = nameAmong(values, ...others);
   return (bytes) => {
     const name = nameFor(bytes);
     return name === undefined ? undefined : values.get(name);

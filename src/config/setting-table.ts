@@ -97,6 +97,13 @@ export class SettingTable {
   }
 }
 
+/** Returns the paths and aliases of the rows. */
+export function patternsOf(rows: readonly AnySetting[]): string[] {
+  return rows.flatMap(({ path, aliases = [] }) =>
+    path === undefined ? aliases : [path, ...aliases],
+  );
+}
+
 /** Whether the last step, and no other one, is a free name of a property. */
 export function isProperty(pattern: string): boolean {
   const isLast = pattern.indexOf('{name}') === pattern.length - '{name}'.length;

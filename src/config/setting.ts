@@ -125,35 +125,33 @@ type ValueOf<Row> =
 /** The values of rows, by key. */
 export type ValuesOf<Rows> = { readonly [Key in keyof Rows]: ValueOf<Rows[Key]> };
 
-/** The fields of a row that the functions below do not fill in. */
-type Row<Value> = Omit<Setting<Value>, 'expects' | 'parse' | 'flags'> & { readonly flag?: Flag };
+type Rule<Value> = Pick<Setting<Value>, 'expects' | 'parse'>;
 
-/** Returns a setting for a whole number from `minimum` to `maximum`, both included. */
-export function integerSetting(
-  row: Row<number> & { readonly minimum: number; readonly maximum: number },
-): Setting<number> {
-  const { flag, minimum, maximum, ...rest } = row;
-  return { ...rest, flags: flagsOf(flag), ...integerRule(minimum, maximum) };
+/** The fields of a row that the functions below do not fill in. */
+type Row<Value> = Omit<Setting<Value>, keyof Rule<Value> | 'flags'> & { readonly flag?: Flag };
+
+/** A row of a number from `minimum` to `maximum`, both included. */
+type NumberRow = Row<number> & { readonly minimum: number; readonly maximum: number };
+
+function setting<Value>({ flag, ...row }: Row<Value>, rule: Rule<Value>): Setting<Value> {
+  return { ...row, flags: flag === undefined ? [] : [flag], ...rule };
 }
 
-/**
- * Returns a setting for a number of bytes from `minimum` to `maximum`, both included; k, m and g
- * stand for powers of 1,024.
- */
-export function bytesSetting(
-  row: Row<number> & { readonly minimum: number; readonly maximum: number },
-): Setting<number> {
-  const { flag, minimum, maximum, ...rest } = row;
-  return {
-    ...rest,
-    flags: flagsOf(flag),
+/** Returns a setting for a whole number. */
+export function integerSetting({ minimum, maximum, ...row }: NumberRow): Setting<number> {
+  return setting(row, integerRule(minimum, maximum));
+}
+
+/** Returns a setting for a number of bytes; k, m and g stand for powers of 1,024. */
+export function bytesSetting({ minimum, maximum, ...row }: NumberRow): Setting<number> {
+  return setting(row, {
     expects: `an integer from ${minimum} to ${maximum}, or one with k, m or g`,
     parse(text) {
       const value = parseBytes(text);
       if (value === undefined) return { fault: 'type' };
       return value < minimum || value > maximum ? { fault: 'range' } : { value };
     },
-  };
+  });
 }
 
 /**
@@ -167,65 +165,67 @@ export function parseBytes(text: string): number | undefined {
 }
 
 /** Returns a setting for a text that `allows` accepts; `expects` describes such texts. */
-export function textSetting<Fallback extends string | undefined>(
-  row: Omit<Row<string | Fallback>, 'fallback'> & {
-    readonly fallback: Fallback;
-    readonly expects: string;
-    allows(text: string): boolean;
-  },
-): Setting<string | Fallback> {
-  const { flag, allows, ...rest } = row;
-  return {
-    ...rest,
-    flags: flagsOf(flag),
-    parse: (text) => (allows(text) ? { value: text } : { fault: 'type' }),
-  };
+export function textSetting<Fallback extends string | undefined>({
+  expects,
+  allows,
+  ...row
+}: Omit<Row<string | Fallback>, 'fallback'> & TextRule & { readonly fallback: Fallback }): Setting<
+  string | Fallback
+> {
+  const parse: Setting<string | Fallback>['parse'] = (text) =>
+    allows(text) ? { value: text } : { fault: 'type' };
+  return setting<string | Fallback>(row, { expects, parse });
 }
 
 /** Returns a setting that is true or false. */
 export function booleanSetting(row: Row<boolean>): Setting<boolean> {
-  const { flag, ...rest } = row;
-  return { ...rest, flags: flagsOf(flag), ...booleanRule };
+  return setting(row, booleanRule);
 }
 
 /**
  * Returns a setting for a list of texts, each of which `allows` accepts; `expects` describes them.
  */
-export function listSetting(
-  row: Row<readonly string[]> & {
-    readonly expects: string;
-    allows(item: string): boolean;
-  },
-): Setting<readonly string[]> {
-  const { flag, allows, ...rest } = row;
-  return {
-    ...rest,
-    flags: flagsOf(flag),
-    isList: true,
-    parse(text) {
-      const items = text.split(',').map((item) => item.trim());
-      const nonEmpty = items.filter((item) => item !== '');
-      return nonEmpty.every(allows) ? { value: nonEmpty } : { fault: 'type' };
+export function listSetting({
+  expects,
+  allows,
+  ...row
+}: Row<readonly string[]> & TextRule): Setting<readonly string[]> {
+  return setting<readonly string[]>(
+    { ...row, isList: true },
+    {
+      expects,
+      parse(text) {
+        const items = text.split(',').map((item) => item.trim());
+        const nonEmpty = items.filter((item) => item !== '');
+        return nonEmpty.every(allows) ? { value: nonEmpty } : { fault: 'type' };
+      },
     },
-  };
+  );
 }
 
 /**
  * Returns a setting for one of several words; `read` returns the word as it is stored, or
  * undefined.
  */
-export function wordSetting<Value>(
-  row: Row<Value> & { readonly expects: string; read(text: string): Value | undefined },
-): Setting<Value> {
-  const { flag, read, ...rest } = row;
-  return { ...rest, flags: flagsOf(flag), parse: (text) => parsedWord(read(text)) };
+export function wordSetting<Value>({
+  expects,
+  read,
+  ...row
+}: Row<Value> & {
+  readonly expects: string;
+  read(text: string): Value | undefined;
+}): Setting<Value> {
+  return setting(row, {
+    expects,
+    parse(text) {
+      const value = read(text);
+      return value === undefined ? { fault: 'range' } : { value };
+    },
+  });
 }
 
 /** Returns the rule of a whole number from `minimum` to `maximum`. */
-export function integerRule(
-  minimum: number,
-  maximum: number,
-): Pick<Setting<number>, 'expects' | 'parse'> {
+export function integerRule(minimum: number, maximum: number): Rule<number> {
   return {
     expects: `an integer from ${minimum} to ${maximum}`,
     parse(text) {
@@ -239,39 +239,35 @@ export function integerRule(
 /** Maximum length of a name, in characters: it has to fit into a log line and a JSON field. */
 const NAME_LENGTH_MAX = 255;
 
-/** Returns the rule of a name, for textSetting. */
-export function nameRule(): { expects: string; allows(text: string): boolean } {
-  return {
-    expects: `a text of 1 to ${NAME_LENGTH_MAX} characters without control characters`,
-    allows: (text) => text.length <= NAME_LENGTH_MAX && /^\P{Cc}+$/u.test(text),
-  };
+/** Texts that a setting accepts. */
+interface TextRule {
+  readonly expects: string;
+  allows(text: string): boolean;
 }
 
-/** The rule of a path, for textSetting; the system accepts no NUL in it. */
-export const pathRule = {
+/** The rule of a name. */
+export const nameRule: TextRule = {
+  expects: `a text of 1 to ${NAME_LENGTH_MAX} characters without control characters`,
+  allows: (text) => text.length <= NAME_LENGTH_MAX && /^\P{Cc}+$/u.test(text),
+};
+
+/** The rule of a path; the system accepts no NUL in it. */
+export const pathRule: TextRule = {
   expects: 'a path',
-  allows: (text: string) => text !== '' && !text.includes('\0'),
+  allows: (text) => text !== '' && !text.includes('\0'),
 };
 
 /** The texts of a boolean, as a phrase after "not"; 1 and 0, from XML Schema, are also accepted. */
 export const BOOLEAN_TEXTS = 'true or false';
 
 /** The rule of a boolean. */
-export const booleanRule: Pick<Setting<boolean>, 'expects' | 'parse'> = {
+export const booleanRule: Rule<boolean> = {
   expects: BOOLEAN_TEXTS,
   parse(text) {
     const value = readBoolean(text);
     return value === undefined ? { fault: 'type' } : { value };
   },
 };
-
-function flagsOf(flag: Flag | undefined): readonly Flag[] {
-  return flag === undefined ? [] : [flag];
-}
-
-function parsedWord<Value>(value: Value | undefined): Parsed<Value> {
-  return value === undefined ? { fault: 'range' } : { value };
-}
 
 /**
  * The type of a setting that this member recognizes but does not use, so that wrong values are also

@@ -35,23 +35,14 @@ export interface Statement {
   readonly types: readonly ValueType[];
 }
 
-/** A free name: the pattern `map.{name}`, and the name. */
-export interface NamedBlock {
-  readonly path: readonly string[];
-  readonly pattern: string;
-  readonly name: string;
-  /** Place of the name. */
-  readonly at: Place;
-  /** Whether the block of that name has no content. */
+/** A setting or section of `security` or `wan-replication`, even an empty one. */
+export interface WrittenSection extends Pick<Statement, 'path' | 'pattern' | 'at'> {
   readonly isEmpty: boolean;
 }
 
-/** A setting or section of `security` or `wan-replication`, even an empty one. */
-export interface WrittenSection {
-  readonly path: readonly string[];
-  readonly pattern: string;
-  readonly at: Place;
-  readonly isEmpty: boolean;
+/** A free name, at its place: the pattern `map.{name}`, and the name. */
+export interface NamedBlock extends WrittenSection {
+  readonly name: string;
 }
 
 export class StatementReader {

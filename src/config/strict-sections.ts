@@ -6,8 +6,7 @@
 import { advancedPatterns } from './interpretation.ts';
 import { PROPERTY_NAMES } from './property-names.ts';
 import { REFUSED_PATTERNS } from './refused-settings.ts';
-import type { AnySetting } from './setting.ts';
-import type { SettingTable } from './setting-table.ts';
+import { patternsOf, type SettingTable } from './setting-table.ts';
 
 /** Returns the patterns of the sections, as in statements; that of the root is ''. */
 export function strictSections(table: SettingTable): ReadonlySet<string> {
@@ -37,11 +36,4 @@ export function listPatterns(table: SettingTable): ReadonlySet<string> {
   const lists = patternsOf(table.all.filter(({ isList }) => isList));
   const ofXml = table.patterns.filter((pattern) => pattern.endsWith('.filter-impl'));
   return new Set([...lists, ...advancedPatterns(lists), ...ofXml]);
-}
-
-function patternsOf(rows: readonly AnySetting[]): string[] {
-  return rows.flatMap(({ path, aliases = [] }) => [
-    ...(path === undefined ? [] : [path]),
-    ...aliases,
-  ]);
 }

@@ -48,29 +48,11 @@ export class VariableNames {
     this.#blocks = blocks;
   }
 
-  /** Returns the setting of an `HZ_` variable, by the rules of the original. */
-  ofOriginal(name: string): readonly Target[] {
-    return this.#targets(name, true);
-  }
-
-  /** Returns the settings that a `GRID_` variable may stand for. */
-  own(name: string): readonly Target[] {
-    return this.#targets(name, false);
-  }
-
   /**
-   * Returns the names of settings without free names in their paths, in the form of `GRID_`
-   * variables.
+   * Returns the settings that a variable may stand for. `isOriginal`: it is an `HZ_` variable, for
+   * which the rules of the original apply.
    */
-  fixedOwn(): readonly string[] {
-    return fixedNames(this.#schema, false);
-  }
-
-  fixedOfOriginal(): readonly string[] {
-    return fixedNames(this.#schema, true);
-  }
-
-  #targets(name: string, isOriginal: boolean): readonly Target[] {
+  targets(name: string, isOriginal: boolean): readonly Target[] {
     const parts = name.replaceAll(' ', '').toLowerCase().split(/[_.]/);
     while (parts.length > 1 && parts.at(-1) === '') parts.pop();
     const search = new Search(isOriginal, parts, this);
@@ -211,10 +193,11 @@ export function isBelow(path: readonly string[], around: readonly string[]): boo
 }
 
 /**
- * Returns the names of settings without free names. `isOriginal`: a section has no value itself,
+ * Returns the names of settings without free names in their paths, in the form of variables.
+ * `isOriginal`: a section has no value itself,
  * and a list only has items.
  */
-function fixedNames(schema: SectionSchema, isOriginal: boolean, around = ''): string[] {
+export function fixedNames(schema: SectionSchema, isOriginal: boolean, around = ''): string[] {
   return [...schema.children].flatMap(([step, { types, content }]) => {
     const name = around + step.replaceAll('-', '').toUpperCase();
     const hasContent = content.children.size > 0 || content.named !== undefined;

@@ -4,7 +4,7 @@
  */
 import { NamePattern } from '../base/name-pattern.ts';
 import type { Span } from '../base/span.ts';
-import { nameAmong } from '../config/name-lookup.ts';
+import { byName } from '../config/name-lookup.ts';
 import type { DataConfig } from '../data/data-settings.ts';
 import type { MergeOptions } from '../engine/stored-engine.ts';
 import type { MapWan, WanConfig, WanReplicationRef } from './wan-config.ts';
@@ -55,13 +55,7 @@ export class WanMaps {
   replace({ mapWan, mapTimeToLiveSeconds }: Settings): void {
     this.#isEmpty = mapWan.size === 0;
     if (this.#isEmpty) return;
-    // A name configured without these settings has none of them, even if a matching pattern has
-    // some.
-    const nameFor = nameAmong(mapWan, mapTimeToLiveSeconds);
-    this.#of = (map) => {
-      const name = nameFor(map);
-      return name === undefined ? undefined : mapWan.get(name);
-    };
+    this.#of = byName(mapWan, mapTimeToLiveSeconds);
   }
 
   /** Returns the hash-tree settings of the map, or the defaults. */

@@ -137,7 +137,7 @@ export const PUBLISHER_SETTINGS = {
     fallback: undefined,
     fallbackText: 'in YAML the name of the block; dev if publisher-id is set',
     example: 'remote',
-    ...nameRule(),
+    ...nameRule,
   }),
   publisherId: textSetting({
     path: at('publisher-id'),
@@ -146,7 +146,7 @@ export const PUBLISHER_SETTINGS = {
     fallbackText: 'in YAML the name of the block; in XML the cluster-name',
     example: 'example',
     isBlankMissing: true,
-    ...nameRule(),
+    ...nameRule,
   }),
   targetEndpoints: textSetting({
     path: at('target-endpoints'),
@@ -178,9 +178,9 @@ export const PUBLISHER_SETTINGS = {
     fallback: undefined,
     fallbackText: 'none',
     example: 'replicator',
-    expects: `${nameRule().expects} and without a colon`,
+    expects: `${nameRule.expects} and without a colon`,
     // HTTP Basic ends the user at the first colon (RFC 7617, section 2).
-    allows: (text) => nameRule().allows(text) && !text.includes(':'),
+    allows: (text) => nameRule.allows(text) && !text.includes(':'),
   }),
   password: {
     ...textSetting({

@@ -4,7 +4,7 @@
  * and the shared record use the greater of the map's and the queue's `default`.
  */
 import type { Span } from '../../base/span.ts';
-import { MapSettings, nameAmong } from '../../config/name-lookup.ts';
+import { byName, MapSettings } from '../../config/name-lookup.ts';
 import type { DataConfig } from '../../data/data-settings.ts';
 import type { EngineConfig } from '../engine-settings.ts';
 
@@ -68,9 +68,5 @@ function countOf(
   names: ReadonlyMap<string, unknown>,
 ): (name: Buffer) => number | undefined {
   if (counts.size === 0) return () => undefined;
-  const nameFor = nameAmong(counts, names);
-  return (name) => {
-    const configured = nameFor(name);
-    return configured === undefined ? undefined : counts.get(configured);
-  };
+  return byName(counts, names);
 }
