@@ -9,19 +9,22 @@ import type { RefusedConfig } from '../surface/administrative-call.ts';
 import { respondJson } from '../surface/responses.ts';
 import type { ADMINISTRATION_ROUTES } from './administration-routes.ts';
 
+/**
+ * The result of a reload: the applied settings and those not applied, by path or flag, and the
+ * faults, one line each.
+ */
+export interface ReloadOutcome {
+  readonly applied: readonly string[];
+  readonly unapplied: readonly string[];
+  readonly faults: readonly string[];
+}
+
 /** Changes the configuration while the member runs. */
 export interface Reconfiguration {
   /** The member list of the TCP-IP join; undefined if that join is not enabled. */
   readonly tcpIpMembers: TcpIpMembers | undefined;
-  /**
-   * Reads the sources again. Resolves with the paths of settings that were applied and of those
-   * that were not, and with the faults.
-   */
-  reload(): Promise<{
-    readonly applied: readonly string[];
-    readonly unapplied: readonly string[];
-    readonly faults: readonly string[];
-  }>;
+  /** Reads the sources again. */
+  reload(): Promise<ReloadOutcome>;
   /** Adds the new items of a configuration text. */
   add(text: string): Promise<Added | RefusedConfig>;
 }

@@ -2,6 +2,8 @@
  * The commands of `gridnode cluster` and `gridnode wan` that are one call each: the row of the
  * call, which has its request and its words, and how its response is shown.
  */
+import type { NamedConfig } from '../administration/configuration-actions.ts';
+import type { MemberInfo } from '../cluster/cluster.ts';
 import { ROUTES } from '../member/routes.ts';
 import type { Route } from '../surface/route.ts';
 import type { PublisherStatus } from '../wan/wan-status.ts';
@@ -19,17 +21,11 @@ export interface CallResponse {
   readonly name?: string;
   readonly logLevel?: string | null;
   readonly licenseInfo?: { readonly keyHash?: string } | null;
-  readonly members?: readonly {
-    readonly address: string;
-    readonly uuid: string;
-    readonly memberVersion: string;
-    readonly liteMember: boolean;
-    readonly localMember: boolean;
-  }[];
+  readonly members?: readonly MemberInfo[];
   readonly 'member-list'?: readonly string[];
   readonly result?: {
-    readonly addedConfigs: readonly NamedSection[];
-    readonly ignoredConfigs: readonly NamedSection[];
+    readonly addedConfigs: readonly NamedConfig[];
+    readonly ignoredConfigs: readonly NamedConfig[];
   };
   readonly path?: string;
   readonly bytes?: number;
@@ -38,11 +34,6 @@ export interface CallResponse {
   readonly publishers?: readonly PublisherStatus[];
   readonly addedPublisherIds?: readonly string[];
   readonly ignoredPublisherIds?: readonly string[];
-}
-
-interface NamedSection {
-  readonly sectionName: string;
-  readonly configName?: string;
 }
 
 /** In the order of the help. */
@@ -113,7 +104,7 @@ function showMembers({ members = [] }: CallResponse): string {
 
 /** One line per block: whether it was added or ignored, its section and its name. */
 function showUpdate({ message = 'done', result }: CallResponse): string {
-  const lines = (word: string, sections: readonly NamedSection[] = []) =>
+  const lines = (word: string, sections: readonly NamedConfig[] = []) =>
     sections.map(({ sectionName, configName }) =>
       [word.padEnd(8), sectionName, ...(configName === undefined ? [] : [configName])].join(' '),
     );

@@ -1,10 +1,6 @@
 /** Chooses the address of a member and formats it. */
 import { networkInterfaces } from 'node:os';
-
-/** Formats `host:port`, with an IPv6 host in brackets. */
-function formatAddress(host: string, port: number): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
-}
+import { addressText } from '../base/server-address.ts';
 
 /**
  * Returns the address that the member reports: the configured one (host, or host and port), or else
@@ -14,10 +10,11 @@ export function publicAddress(
   configured: string | undefined,
   bound: { readonly address: string; readonly port: number },
 ): string {
-  if (configured === undefined) return formatAddress(publicHost(bound.address), bound.port);
+  if (configured === undefined)
+    return addressText({ host: publicHost(bound.address), port: bound.port });
   const [, host, port] = /^(\[[^\]]*\]|[^:]*):(\d+)$/.exec(configured) ?? [];
   if (host !== undefined && port !== undefined) return `${host}:${port}`;
-  return formatAddress(configured.replace(/^\[|\]$/g, ''), bound.port);
+  return addressText({ host: configured.replace(/^\[|\]$/g, ''), port: bound.port });
 }
 
 /**

@@ -5,7 +5,9 @@
  * after the other.
  */
 
+import type { ReloadOutcome } from '../administration/configuration-actions.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
+import { SerialQueue } from '../base/serial-queue.ts';
 import { isDeepEqualInSlices, Slices } from '../base/slices.ts';
 import { type AddedConfig, changeRecord, type SharedRecord } from '../cluster/shared-record.ts';
 import { ConfigFault, configFault, linesOf } from '../config/finding.ts';
@@ -13,6 +15,7 @@ import { byName, isPattern } from '../config/name-lookup.ts';
 import { pathOf } from '../config/setting.ts';
 import type { SecurityConfig } from '../security/security-config.ts';
 import { SECURITY_PATHS } from '../security/security-settings.ts';
+import type { RefusedConfig } from '../surface/administrative-call.ts';
 import type { Log } from '../telemetry/log.ts';
 import { WAN_PLACES, type WanConfig } from '../wan/wan-config.ts';
 import {
@@ -33,25 +36,6 @@ import {
   shownNames,
   withNames,
 } from './update.ts';
-
-/**
- * The result of a reload: the applied settings and those not applied, by path or flag, and the
- * faults, one line each.
- */
-interface ReloadOutcome {
-  readonly applied: readonly string[];
-  readonly unapplied: readonly string[];
-  readonly faults: readonly string[];
-}
-
-/**
- * The reason why nothing was added; `refusal`: the error, if it determines the status of the
- * response.
- */
-interface Failed {
-  readonly faults: readonly string[];
-  readonly refusal?: GridError;
-}
 
 /**
  * Prepares a change of the configuration in all parts of the member. Rejects, before any change,
@@ -86,7 +70,7 @@ export class Reloader {
   /** The record's texts that this member has applied, with the number of occurrences. */
   readonly #appliedTexts = new Map<string, number>();
   readonly #hashPassword: HashPassword;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #queue = new SerialQueue();
 
   constructor(config: Config, parts: ReloaderParts) {
     this.#config = config;
@@ -100,14 +84,14 @@ export class Reloader {
   }
 
   reload(): Promise<ReloadOutcome> {
-    return this.#inTurn(() => this.#reload());
+    return this.#queue.run(() => this.#reload());
   }
 
   /**
    * Adds the new items of a configuration text. They remain until the next reload; added maps and
    * queues remain until the member ends, or longer if it persists them.
    */
-  add(text: string): Promise<ConfigUpdate | Failed> {
+  add(text: string): Promise<ConfigUpdate | RefusedConfig> {
     return this.#inTurn(() => this.#add(text), NOT_ADDED);
   }
 
@@ -115,12 +99,12 @@ export class Reloader {
    * Adds the new publishers of a WAN replication, given as JSON. They remain until the member ends,
    * or longer if it persists them.
    */
-  addWan(text: string): Promise<WanAddition<Config> | Failed> {
+  addWan(text: string): Promise<WanAddition<Config> | RefusedConfig> {
     return this.#inTurn(() => this.#addWan(text), NOT_ADDED_WAN);
   }
 
   /** Removes an added publisher permanently. Resolves with undefined on success. */
-  removeWan(replication: string, publisherId: string): Promise<Failed | undefined> {
+  removeWan(replication: string, publisherId: string): Promise<RefusedConfig | undefined> {
     return this.#inTurn(() => this.#removeWan(replication, publisherId), NOT_REMOVED);
   }
 
@@ -129,20 +113,14 @@ export class Reloader {
    * members add are also added here.
    */
   async restore(): Promise<void> {
-    const catchUp = () => this.#inTurn(() => this.#catchUp());
+    const catchUp = () => this.#queue.run(() => this.#catchUp());
     if (this.#record.isShared) this.#record.onChange(() => void catchUp());
     await catchUp();
   }
 
-  /** Does the work after all earlier work. With `failure`, resolves with the reason if it rejects. */
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result>;
-  #inTurn<Result>(work: () => Promise<Result>, failure: Failure): Promise<Result | Failed>;
-  #inTurn<Result>(work: () => Promise<Result>, failure?: Failure): Promise<Result | Failed> {
-    const done = this.#last.then(work);
-    const result =
-      failure === undefined ? done : done.catch((error) => this.#failed(error, failure));
-    this.#last = result;
-    return result;
+  /** Does the work after all earlier work. Resolves with the reason if it rejects. */
+  #inTurn<Result>(work: () => Promise<Result>, failure: Failure): Promise<Result | RefusedConfig> {
+    return this.#queue.run(work).catch((error) => this.#failed(error, failure));
   }
 
   /** Adds those texts of the record that this member has not applied. */
@@ -297,7 +275,7 @@ export class Reloader {
     }
   }
 
-  #failed(error: unknown, what: Failure): Failed {
+  #failed(error: unknown, what: Failure): RefusedConfig {
     const faults = this.#logFailure(error, what);
     const isAdditionError = error instanceof GridError && ADDITION_ERRORS.has(error.code);
     return isAdditionError ? { faults, refusal: error } : { faults };

@@ -33,6 +33,7 @@ import {
   TURNED_OFF,
   treeRequest,
 } from './tree-messages.ts';
+import type { ComparisonFigures } from './wan-status.ts';
 import { statusText, type TransportResponse } from './wan-transport.ts';
 
 /** Levels per request: fewer mean more requests, more mean more equal sums in the responses. */
@@ -50,14 +51,7 @@ export interface TreeTarget {
   readonly dataSet: Uint8Array | undefined;
 }
 
-export interface Differences {
-  readonly checkedPartitions: number;
-  readonly differentPartitions: number;
-  /** Number of leaves in the compared partitions. */
-  readonly checkedLeaves: number;
-  readonly differentLeaves: number;
-  /** Number of the source's entries in leaves that differ. */
-  readonly entriesToSync: number;
+export interface Differences extends ComparisonFigures {
   /** Returns whether the entry's leaf differs. */
   has(partition: number, key: Span): boolean;
 }

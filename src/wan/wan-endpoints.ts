@@ -4,15 +4,10 @@
  * Tested by wan-reading.spec.ts.
  */
 import { DEFAULT_PORT } from '../base/server-address.ts';
+import type { WanEndpoint } from './wan-config.ts';
 
-/** A member of the target as it was written; without a scheme, TLS is decided elsewhere. */
-interface WrittenEndpoint {
-  readonly host: string;
-  readonly port: number;
-  readonly segment: string | undefined;
-  /** Undefined without a scheme. */
-  readonly tls: boolean | undefined;
-}
+/** A member of the target as it was written; without a scheme, `tls` is undefined. */
+type WrittenEndpoint = Omit<WanEndpoint, 'tls'> & { readonly tls: boolean | undefined };
 
 /**
  * Maximum number of endpoints. A partition uses one of them; more would not distribute the work

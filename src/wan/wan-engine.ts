@@ -1,22 +1,10 @@
-/** The part of StoredEngine (../engine/stored-engine.ts) that WAN replication needs. */
-import type { Receiver } from '../engine/engine.ts';
-import type { MergePolicy } from '../engine/merge-policy.ts';
-import type { Mutation } from '../engine/mutation.ts';
-import type { MutationSink } from '../engine/mutation-sink.ts';
-import type { StoredVisitor, VisitCursor } from '../engine/stored-engine.ts';
-import type { Version } from '../engine/version.ts';
+/** The parts of the engine and the log that WAN replication needs. */
+import type { StoredEngine } from '../engine/stored-engine.ts';
 
-export interface WanEngine {
-  readonly partitionCount: number;
-  delays(partition: number, sequence: number): boolean;
-  /** Calls the receiver during the call. */
-  merge(change: Mutation, policy: MergePolicy, receiver: Receiver, syncBegan?: Version): void;
-  observe(version: Version): void;
-  now(version: Version): void;
-  addSink(sink: MutationSink): void;
-  removeSink(sink: MutationSink): void;
-  visit(partition: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean;
-}
+export type WanEngine = Pick<
+  StoredEngine,
+  'partitionCount' | 'delays' | 'merge' | 'observe' | 'now' | 'addSink' | 'removeSink' | 'visit'
+>;
 
 /** The log of WAN replication; a member's log has this interface. */
 export interface WanLog {

@@ -6,6 +6,7 @@ import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import { exceptionBytes } from '../base/wan-bytes.ts';
 import type { ResponseSender } from '../http/response-delay.ts';
+import type { Sender } from './batch.ts';
 import { EPOCHS_A_MS } from './message-format.ts';
 import type { PersistentPublisherQueue } from './persistent-publisher-queue.ts';
 import { WanPublisher } from './publisher.ts';
@@ -63,7 +64,7 @@ export class WanReplications implements ResponseSender {
   #hasBegun: boolean;
   /** First event number of an added publisher: greater than the numbers of removed ones. */
   #firstNumber = 1;
-  readonly #sender: { readonly dataSetId: Buffer; epoch: number; now: WanEngine['now'] };
+  readonly #sender: Sender;
 
   constructor(parts: WanReplicationsParts) {
     const { engine, dataSetId, clock } = parts;

@@ -52,6 +52,7 @@ export interface TaskStatus extends Partial<ComparisonFigures> {
 export interface ComparisonFigures {
   readonly checkedPartitions: number;
   readonly differentPartitions: number;
+  /** Number of leaves in the compared partitions. */
   readonly checkedLeaves: number;
   readonly differentLeaves: number;
   /** Number of the source's entries in leaves that differ. */
