@@ -130,9 +130,9 @@ export class TestMember {
       isDataSafe: () => this.isDataSafe,
       onStop: (because) => this.stops.push(because),
     });
-    this.cluster.onPassive(() => {
+    this.cluster.onPassive = () => {
       this.passiveCount++;
-    });
+    };
   }
 
   start(): Promise<void> {

@@ -155,9 +155,9 @@ export function createTestServer(
   const cluster = new StandaloneCluster(dialect.memberVersion, record);
   const onFailure = (error: unknown) => failures.push(error);
   const waiting = new Set<Waiter>();
-  cluster.onPassive(() => {
+  cluster.onPassive = () => {
     for (const waiter of waiting) waiter.endWait();
-  });
+  };
   const served = engineOn?.(engine, clock) ?? engine;
   const groups = new EndpointGroups(true, new Map(SERVED_GROUPS.map((group) => [group, true])));
   const crossOrigin = services.crossOrigin ?? new CrossOriginPolicy([], 600);

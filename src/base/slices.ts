@@ -23,6 +23,19 @@ export class Slices {
   }
 }
 
+/** Calls `work` for each item, in slices of time. */
+export async function inSlices<Item>(
+  items: Iterable<Item>,
+  work: (item: Item) => void,
+  slices = new Slices(),
+): Promise<void> {
+  for (const item of items) {
+    work(item);
+    const pause = slices.pause();
+    if (pause !== undefined) await pause;
+  }
+}
+
 /**
  * Slices of several tasks that run concurrently: one of them runs in each turn of the event loop.
  */

@@ -5,6 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
+import { reasonOf } from '../base/errors.ts';
 import type { Streams } from './output.ts';
 
 /** The variable of the password of `--user`; a flag would show it to every user of the machine. */
@@ -55,8 +56,8 @@ export async function readInput(flag: string, file: string): Promise<Buffer> {
   try {
     return await readFile(file);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new TypeError(`Cannot use ${flag && `${flag} `}${JSON.stringify(file)}: ${reason}`);
+    const seen = `${flag && `${flag} `}${JSON.stringify(file)}`;
+    throw new TypeError(`Cannot use ${seen}: ${reasonOf(error)}`);
   }
 }
 

@@ -3,6 +3,7 @@
  * Tested by serve.spec.ts.
  */
 import { GridError } from '../base/errors.ts';
+import { addressText } from '../base/server-address.ts';
 
 /**
  * Returns an error of listening as a GridError, and undefined for any other error. `host` and `mainPort`
@@ -14,11 +15,8 @@ export function listenError(error: unknown, host: string, mainPort: number): Gri
   if (!(error instanceof Error) || code === undefined || !SYSTEM_CALLS.has(syscall ?? '')) {
     return undefined;
   }
-  // The error may name the health port.
-  const { port = mainPort } = error as { port?: number };
-  const { address: seenHost = host, port: seenPort = port } = error as ListenFailure;
-  const shown = seenHost.includes(':') ? `[${seenHost}]` : seenHost;
-  const address = `${shown}:${seenPort}`;
+  const failure = error as ListenFailure;
+  const address = addressText({ host: failure.address ?? host, port: failure.port ?? mainPort });
   const cause = { cause: error };
   switch (code) {
     case 'EADDRINUSE':

@@ -2,6 +2,7 @@
  * The line that a terminal shows once the member serves: its address, its groups, the memory for
  * data, whether the data is persistent, and a low limit of the system. Tested by serve.spec.ts.
  */
+import { addressText } from '../base/server-address.ts';
 import type { Config } from '../member/config.ts';
 import type { Member } from '../member/member.ts';
 
@@ -15,14 +16,14 @@ export function listeningLine(
 ): string {
   const { address, port, healthPort, memoryBytesMax, backlogWarning } = member;
   const scheme = config.tlsEnabled ? 'https' : 'http';
-  const host = ALL_ADDRESSES.has(address) ? 'localhost' : bracketed(address);
+  const host = ALL_ADDRESSES.has(address) ? 'localhost' : address;
   const segment = config.pathSegment ?? SEGMENTS[config.compatibility];
   const everywhere = ALL_ADDRESSES.has(address) ? ' on all interfaces' : '';
   const health = healthPort === undefined ? '' : `, health on port ${healthPort}`;
   const groups = [...config.endpointGroups].filter(([, isOn]) => isOn).map(([name]) => name);
   const served = config.restEnabled && groups.length > 0 ? groups.join(', ') : 'none';
   return [
-    `listening on ${scheme}://${host}:${port}/${segment}${everywhere}${health}`,
+    `listening on ${scheme}://${addressText({ host, port })}/${segment}${everywhere}${health}`,
     `groups ${served}`,
     `${Math.floor(memoryBytesMax / MIB)} MiB for data`,
     config.persistenceEnabled
@@ -34,7 +35,3 @@ export function listeningLine(
 
 /** The path segments of the dialects. */
 const SEGMENTS = { none: 'grid', hazelcast: 'hazelcast' } as const;
-
-function bracketed(address: string): string {
-  return address.includes(':') ? `[${address}]` : address;
-}

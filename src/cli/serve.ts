@@ -4,7 +4,7 @@
  * then drains. At a second signal, or after DRAIN_TIMEOUT_MS, it cuts off the remaining
  * connections. It returns the exit code; the caller ends the process.
  */
-import { type ErrorCode, GridError } from '../base/errors.ts';
+import { type ErrorCode, GridError, reasonOf } from '../base/errors.ts';
 import type { Config } from '../member/config.ts';
 import { explainMemory } from '../member/explain.ts';
 import type { LoadedConfig } from '../member/load.ts';
@@ -127,8 +127,7 @@ function reportNotStarted(
   }
   const refused = listenError(error, config.host, config.port);
   if (refused === undefined) {
-    const reason = error instanceof Error ? error.message : String(error);
-    fatal(`Cannot start: ${reason}`, { err: error }, 'cannot start');
+    fatal(`Cannot start: ${reasonOf(error)}`, { err: error }, 'cannot start');
     return EXIT_FAILED;
   }
   fatal(refused.message, { code: refused.code });

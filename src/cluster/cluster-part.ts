@@ -118,9 +118,9 @@ export async function sharedCluster(options: SharedClusterOptions): Promise<Clus
 
 function partOf(cluster: OwnCluster, record: SharedRecord): ClusterPart {
   const waiting = new Set<Waiter>();
-  cluster.onPassive(() => {
+  cluster.onPassive = () => {
     for (const waiter of waiting) waiter.endWait();
-  });
+  };
   return {
     cluster,
     record,

@@ -43,8 +43,8 @@ export interface Cluster {
   readonly acceptsWrites: boolean;
   /** Whether the member refuses changes because the other members may already have removed it. */
   readonly isCutOff: boolean;
-  /** Registers a listener that is called whenever data may no longer be changed. */
-  onPassive(listener: () => void): void;
+  /** Called whenever data may no longer be changed. */
+  onPassive: () => void;
   /**
    * Resolves when every member is in the state. Rejects with GridError STATE_UNCHANGED,
    * STATE_CHANGING (while another change is in progress) or STATE_NOT_REACHED; the old state then

@@ -19,6 +19,7 @@ import {
   type ClusterView,
   GAP_MS,
   HEARTBEAT_MS,
+  type Incarnation,
   type Join,
   type Joined,
   type JoinObstacle,
@@ -178,30 +179,31 @@ export class Membership {
    * does, and if the member is not in the cluster.
    */
   async change(change: OwnChange): Promise<boolean> {
-    const { uuid } = this.#options;
-    const joinNumber = this.#joinNumber;
-    if (joinNumber === 0) throw notIn();
-    const result = await this.#options.store.change({ ...change, uuid, joinNumber });
-    if ('out' in result) {
-      this.#handleOut(joinNumber, result);
-      throw notIn();
-    }
-    const { isMade, view } = result;
+    const { store } = this.#options;
+    const [{ isMade, view }, joinNumber] = await this.#step((own) =>
+      store.change({ ...change, ...own }),
+    );
     this.#applyView(joinNumber, view, isMade ? change.text : (view.text ?? undefined));
     return isMade;
   }
 
   /** Resolves once the store has recorded that all members must stop. Rejects as `change` does. */
   async stopAll(): Promise<void> {
+    const [view, joinNumber] = await this.#step((own) => this.#options.store.stopAll(own));
+    this.#applyView(joinNumber, view, undefined);
+  }
+
+  /** Makes a step of a member of the cluster. Resolves with its result and the number of the join. */
+  async #step<Result extends object>(
+    make: (own: Incarnation) => Promise<Result | Out>,
+  ): Promise<readonly [Result, number]> {
     const { uuid } = this.#options;
     const joinNumber = this.#joinNumber;
     if (joinNumber === 0) throw notIn();
-    const result = await this.#options.store.stopAll({ uuid, joinNumber });
-    if ('out' in result) {
-      this.#handleOut(joinNumber, result);
-      throw notIn();
-    }
-    this.#applyView(joinNumber, result, undefined);
+    const result = await make({ uuid, joinNumber });
+    if (!('out' in result)) return [result, joinNumber];
+    this.#handleOut(joinNumber, result);
+    throw notIn();
   }
 
   /**

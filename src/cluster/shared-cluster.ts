@@ -51,7 +51,7 @@ export class SharedCluster implements OwnCluster, MemberLife {
   readonly #options: SharedClusterOptions;
   readonly #membership: Membership;
   readonly #changes: StateChanges;
-  readonly #passiveListeners: (() => void)[] = [];
+  onPassive: () => void = () => {};
   isStarted = false;
   #isDraining = false;
   /** Whether the state allows changes of data. */
@@ -114,10 +114,6 @@ export class SharedCluster implements OwnCluster, MemberLife {
     return this.record.values.state === 'PASSIVE' ? 'PASSIVE' : 'ACTIVE';
   }
 
-  onPassive(listener: () => void): void {
-    this.#passiveListeners.push(listener);
-  }
-
   /**
    * Enters the cluster as the member that serves at `address` (in the form of MemberInfo), then
    * awaits `prepare`; the member has started once this has resolved. Rejects with GridError
@@ -178,7 +174,6 @@ export class SharedCluster implements OwnCluster, MemberLife {
   #setWritable(isWritable: boolean): void {
     const wasWritable = this.#isWritable;
     this.#isWritable = isWritable;
-    if (isWritable || !wasWritable) return;
-    for (const listener of this.#passiveListeners) listener();
+    if (wasWritable && !isWritable) this.onPassive();
   }
 }

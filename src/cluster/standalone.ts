@@ -27,7 +27,7 @@ export class StandaloneCluster implements OwnCluster {
   readonly #record: SharedRecord;
   readonly #options: StandaloneOptions;
   #uuid: string = randomUUID();
-  readonly #passiveListeners: (() => void)[] = [];
+  onPassive: () => void = () => {};
   isStarted = false;
   #isChanging = false;
 
@@ -65,10 +65,6 @@ export class StandaloneCluster implements OwnCluster {
   get nodeState(): NodeState {
     if (!this.isStarted) return 'STARTING';
     return this.acceptsWrites ? 'ACTIVE' : 'PASSIVE';
-  }
-
-  onPassive(listener: () => void): void {
-    this.#passiveListeners.push(listener);
   }
 
   start(address: string): void {
@@ -118,7 +114,6 @@ export class StandaloneCluster implements OwnCluster {
   #settle(state: SettledState): void {
     const acceptedWrites = this.acceptsWrites;
     this.acceptsWrites = state !== 'PASSIVE';
-    if (this.acceptsWrites || !acceptedWrites) return;
-    for (const listener of this.#passiveListeners) listener();
+    if (acceptedWrites && !this.acceptsWrites) this.onPassive();
   }
 }

@@ -6,7 +6,7 @@
  * Tested by member/reloader.spec.ts.
  */
 import type { NamedConfig } from '../administration/configuration-actions.ts';
-import { Slices } from '../base/slices.ts';
+import { inSlices, Slices } from '../base/slices.ts';
 import { HASH_PREFIX } from '../base/stored-password.ts';
 import { configFault } from '../config/finding.ts';
 import { FINDINGS_MAX } from '../config/finding-list.ts';
@@ -137,11 +137,7 @@ class Update {
 
   /** Calls `work` for each item, in slices. */
   async each<Item>(items: Iterable<Item>, work: (item: Item) => void): Promise<void> {
-    for (const item of items) {
-      work(item);
-      const pause = this.#slices.pause();
-      if (pause !== undefined) await pause;
-    }
+    await inSlices(items, work, this.#slices);
   }
 
   /**

@@ -11,7 +11,7 @@
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
-import { Slices } from '../base/slices.ts';
+import { inSlices } from '../base/slices.ts';
 import {
   type HashedPassword,
   isHashed,
@@ -109,18 +109,13 @@ export class Authenticator implements Credentials {
       return throttled(network, RETRY_MS);
     }
     this.#failures.begin(counted, nowMs);
-    const verdict = this.#compare(digest, stored, network, attempt.password).then(
-      (isRight) => {
-        this.#attempts.delete(id);
+    const verdict = this.#compare(digest, stored, network, attempt.password)
+      .finally(() => this.#attempts.delete(id))
+      .then((isRight) => {
         if (!isRight) return WRONG;
         this.#failures.withdraw(counted, nowMs);
         return this.#proveRight(counted);
-      },
-      (error: unknown) => {
-        this.#attempts.delete(id);
-        throw error;
-      },
-    );
+      });
     this.#attempts.set(id, verdict);
     return verdict;
   }
@@ -137,7 +132,9 @@ export class Authenticator implements Credentials {
     const number = createHmac('sha256', this.#key).update(user).digest().readUInt32LE();
     const index = number % this.#decoys.length;
     const model = this.#decoyModels[index];
-    const decoy = this.#decoys[index] ?? (model === undefined ? unmatchedPlain() : decoyOf(model));
+    const decoy =
+      this.#decoys[index] ??
+      (model !== undefined && isHashed(model) ? unmatchedHash(model) : unmatchedPlain());
     this.#decoys[index] = decoy;
     return decoy;
   }
@@ -156,19 +153,15 @@ export class Authenticator implements Credentials {
     if (underWay !== undefined) return underWay;
     const candidate = hashableOf(password);
     const compute = () => matchesHash(stored, candidate);
-    const comparison = this.#computations.run(network, compute).then(
-      (isSame) => {
-        comparisons.delete(digest);
+    const comparison = this.#computations
+      .run(network, compute)
+      .finally(() => comparisons.delete(digest))
+      .then((isSame) => {
         // If the users have changed meanwhile, the tables are new and the credentials may no longer
         // be right.
         if (isSame && comparisons === this.#comparisons) this.#remembered.add(digest);
         return isSame;
-      },
-      (error: unknown) => {
-        comparisons.delete(digest);
-        throw error;
-      },
-    );
+      });
     comparisons.set(digest, comparison);
     return comparison;
   }
@@ -195,12 +188,7 @@ export async function readPasswords(
   users: readonly UserAccount[],
 ): Promise<ReadonlyMap<string, StoredPassword>> {
   const passwords = new Map<string, StoredPassword>();
-  const slices = new Slices();
-  for (const user of users) {
-    addPassword(passwords, user);
-    const pause = slices.pause();
-    if (pause !== undefined) await pause;
-  }
+  await inSlices(users, (user) => addPassword(passwords, user));
   return passwords;
 }
 
@@ -209,10 +197,6 @@ function addPassword(
   { name, password }: UserAccount,
 ): void {
   passwords.set(exactly(Buffer.from(name)), parsePassword(password));
-}
-
-function decoyOf(password: StoredPassword): StoredPassword {
-  return isHashed(password) ? unmatchedHash(password) : unmatchedPlain();
 }
 
 function throttled(throttledKey: string, retryAfterMs: number): Verdict {

@@ -5,13 +5,13 @@
  */
 import type { Clock } from '../base/clock.ts';
 import type { Part } from '../base/part.ts';
-import { Slices } from '../base/slices.ts';
+import { inSlices } from '../base/slices.ts';
 import { AccessControl, type AccessRules } from './access-control.ts';
 import { Authenticator, readPasswords } from './authenticator.ts';
 import { withoutMapping } from './client-network.ts';
 import { ClusterNameCredentials, type Credentials } from './credentials.ts';
 import type { PermissionConfig } from './permission-reader.ts';
-import type { Permission, Principal } from './permissions.ts';
+import type { Permission } from './permissions.ts';
 import type { SecurityConfig, UserConfig } from './security-config.ts';
 import type { Authentication } from './security-settings.ts';
 
@@ -49,7 +49,8 @@ export class MemberSecurity implements Part<{ readonly security: SecurityConfig 
     this.memberAccess = this.#members && new AccessControl(memberRulesOf(this.#members));
     if (!security.isEnabled || authentication === 'none') return;
     this.#clients = new Authenticator(clientUsersOf(security), clock);
-    this.access = new AccessControl(this.#rulesOf(this.#clients, security));
+    const users = new Map(clientUsersOf(security).map((user) => [user.name, user]));
+    this.access = new AccessControl(this.#rulesOf(this.#clients, security, users));
   }
 
   /**
@@ -62,7 +63,9 @@ export class MemberSecurity implements Part<{ readonly security: SecurityConfig 
     const clientUsers = clientUsersOf(security);
     const members = await readPasswords(memberUsers);
     const clients = clientUsers === memberUsers ? members : await readPasswords(clientUsers);
-    const rules = this.#clients && (await this.#rulesInSlices(this.#clients, security));
+    const users = new Map<string, UserConfig>();
+    await inSlices(clientUsers, (user) => users.set(user.name, user));
+    const rules = this.#clients && this.#rulesOf(this.#clients, security, users);
     return () => {
       this.#security = security;
       this.#members?.replacePasswords(members);
@@ -73,32 +76,19 @@ export class MemberSecurity implements Part<{ readonly security: SecurityConfig 
     };
   }
 
-  #rulesOf(authenticator: Authenticator, security: SecurityConfig): AccessRules {
-    return {
-      ...this.#bareRulesOf(authenticator, security),
-      users: new Map(clientUsersOf(security).map((user) => [user.name, principalOf(user)])),
-      permissions: security.permissions?.map((permission) => this.#permissionOf(permission)),
-    };
-  }
-
-  async #rulesInSlices(
+  /** `users`: those of the clients, by name. */
+  #rulesOf(
     authenticator: Authenticator,
-    security: SecurityConfig,
-  ): Promise<AccessRules> {
-    const slices = new Slices();
-    const users = new Map<string, Principal>();
-    for (const user of clientUsersOf(security)) {
-      users.set(user.name, principalOf(user));
-      const pause = slices.pause();
-      if (pause !== undefined) await pause;
-    }
-    const permissions = security.permissions?.map((permission) => this.#permissionOf(permission));
-    return { ...this.#bareRulesOf(authenticator, security), users, permissions };
-  }
-
-  #bareRulesOf(authenticator: Authenticator, { prefersGrant }: SecurityConfig) {
-    const coversHealth = this.#options.authentication === 'basic-all';
-    return { authenticator, prefersGrant, coversHealth };
+    { permissions, prefersGrant }: SecurityConfig,
+    users: ReadonlyMap<string, UserConfig>,
+  ): AccessRules {
+    return {
+      authenticator,
+      users,
+      permissions: permissions?.map((permission) => this.#permissionOf(permission)),
+      prefersGrant,
+      coversHealth: this.#options.authentication === 'basic-all',
+    };
   }
 
   #permissionOf({ endpoints, ...permission }: PermissionConfig): Permission {
@@ -133,8 +123,4 @@ function memberUsersOf({ realms, memberRealm = '' }: SecurityConfig): readonly U
 function clientUsersOf(security: SecurityConfig): readonly UserConfig[] {
   const { realms, clientRealm } = security;
   return clientRealm === undefined ? memberUsersOf(security) : (realms.get(clientRealm) ?? []);
-}
-
-function principalOf({ name, roles }: UserConfig): Principal {
-  return { name, roles };
 }

@@ -13,8 +13,10 @@ import type { Place } from '../config/source.ts';
 import type { Statement, WrittenSection } from '../config/statements.ts';
 import { SECURITY_PATHS } from './security-settings.ts';
 
+const KINDS = ['map', 'queue', 'all'] as const;
+
 export interface PermissionConfig {
-  readonly kind: 'map' | 'queue' | 'all';
+  readonly kind: (typeof KINDS)[number];
   /** Name of maps or queues; `*` matches any text. */
   readonly name: string;
   /** A user or a role; `*` matches any text. */
@@ -26,27 +28,15 @@ export interface PermissionConfig {
   readonly isDenial: boolean;
 }
 
-const KINDS: ReadonlyMap<string, PermissionConfig['kind']> = new Map([
-  ['map', 'map'],
-  ['queue', 'queue'],
-  ['all', 'all'],
-]);
-
 /** Patterns that match any address, including IPv6; the second is the default of the original. */
 const EVERYWHERE: ReadonlySet<string> = new Set(['*', '*.*.*.*']);
 
 /** Maximum number of permissions: a login examines all of them. */
 const PERMISSIONS_MAX = 10_000;
 
-interface Draft {
-  readonly kind: PermissionConfig['kind'];
+type Draft = { -readonly [Key in keyof PermissionConfig]: PermissionConfig[Key] } & {
   readonly at: Place;
-  name: string;
-  principal: string;
-  endpoints: string[];
-  actions: string[];
-  isDenial: boolean;
-}
+};
 
 export class PermissionReader {
   readonly #problems: FindingList;
@@ -62,7 +52,7 @@ export class PermissionReader {
       const { path, isEmpty } = section;
       const isList = path.at(-1) === 'endpoints' || path.at(-1) === 'actions';
       if (!isEmpty || !isList || path[1] !== 'client-permissions') continue;
-      if (!KINDS.has(path[2] ?? '')) continue;
+      if (kindAt(path) === undefined) continue;
       problems.refuse(section, () => 'it is empty; remove it or give it content');
     }
   }
@@ -76,7 +66,7 @@ export class PermissionReader {
   read(statement: Statement): boolean {
     this.note();
     const { path, at } = statement;
-    const kind = KINDS.get(path[2] ?? '');
+    const kind = kindAt(path);
     if (kind === undefined) return false;
     // In XML there may be several permissions for all.
     const isItem = /^\[\d+\]$/.test(path[3] ?? '');
@@ -147,4 +137,9 @@ export class PermissionReader {
     }
     return true;
   }
+}
+
+/** Returns the kind of a permission at the path; undefined for a kind that has no effect. */
+function kindAt(path: readonly string[]): PermissionConfig['kind'] | undefined {
+  return KINDS.find((kind) => kind === path[2]);
 }

@@ -6,6 +6,8 @@
  */
 import { NamePattern } from '../base/name-pattern.ts';
 import { NO_BYTES, type Span } from '../base/span.ts';
+import type { PermissionConfig } from './permission-reader.ts';
+import type { UserConfig } from './security-config.ts';
 
 const EVERY_ACTION = 15;
 /** Bits of the actions; an action that does not apply to maps or queues grants nothing. */
@@ -26,23 +28,12 @@ export const MAP = 0;
 export const QUEUE = 1;
 export type Kind = typeof MAP | typeof QUEUE;
 
-export interface Permission {
-  readonly kind: 'map' | 'queue' | 'all';
-  /** Pattern of map or queue names; `*` matches any text. */
-  readonly name: string;
-  /** Pattern of user or role names; `*` matches any text. */
-  readonly principal: string;
+export interface Permission extends Omit<PermissionConfig, 'endpoints'> {
   /** Whether it applies to a client at that address. */
   appliesAt(address: string): boolean;
-  readonly actions: readonly string[];
-  /** Whether it denies the actions instead of granting them. */
-  readonly isDenial: boolean;
 }
 
-export interface Principal {
-  readonly name: string;
-  readonly roles: readonly string[];
-}
+export type Principal = Pick<UserConfig, 'name' | 'roles'>;
 
 interface Grant {
   readonly pattern: NamePattern;
