@@ -11,6 +11,7 @@ import type { Version } from '../engine/version.ts';
 import type { WanPublisher } from './publisher.ts';
 import type { SyncReading } from './sync-lanes.ts';
 import type { Differences } from './tree-comparison.ts';
+import type { WanTask } from './wan-task.ts';
 
 interface SyncParts {
   readonly publisher: WanPublisher;
@@ -24,12 +25,8 @@ interface SyncParts {
   readonly dataSet: Uint8Array | undefined;
   /** The version at which the synchronisation began. */
   readonly began: Version;
-  /** Called with the number of further entries that the target did not take. */
-  readonly onNotTaken: (count: number) => void;
-  /** Called when the target has acknowledged something. */
-  readonly onAcknowledged: () => void;
-  /** Called with the number of partitions completed so far. */
-  readonly onPartitions: (doneCount: number) => void;
+  /** Gets the progress. */
+  readonly task: WanTask;
 }
 
 export class MapSync implements SyncReading {
@@ -87,19 +84,18 @@ export class MapSync implements SyncReading {
   }
 
   onPartition(): void {
-    const { partitionCount, onPartitions } = this.#parts;
-    this.#doneCount++;
-    onPartitions(this.#doneCount);
+    const { partitionCount, task } = this.#parts;
+    task.advance(++this.#doneCount);
     if (this.#doneCount === partitionCount) this.#end(undefined);
   }
 
   onAcknowledged(): void {
-    this.#parts.onAcknowledged();
+    this.#parts.task.begin();
     this.onIdle();
   }
 
   onNotTaken(count: number): void {
-    this.#parts.onNotTaken(count);
+    this.#parts.task.notTakenCount += count;
   }
 
   onIdle(): void {
@@ -108,7 +104,7 @@ export class MapSync implements SyncReading {
 
   #watch(): void {
     const { publisher, clock } = this.#parts;
-    const { responseTimeoutMs } = publisher;
+    const { responseTimeoutMs } = publisher.options;
     const leftMs = this.#progressMs + responseTimeoutMs - clock.now();
     if (leftMs <= 0) {
       const failure = `nothing was acknowledged for ${responseTimeoutMs} ms`;

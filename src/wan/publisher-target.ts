@@ -4,35 +4,20 @@
  * delay (target-endpoint.ts). Tested by publisher.spec.ts.
  */
 
-import type { Clock, Timer } from '../base/clock.ts';
+import type { Timer } from '../base/clock.ts';
 import { reasonOf } from '../base/errors.ts';
 import { msOf } from '../engine/version.ts';
-import {
-  handshakeMessage,
-  type MessageTexts,
-  readHandshakeResponse,
-  type Sender,
-} from './batch.ts';
+import { handshakeMessage, type MessageTexts, readHandshakeResponse } from './batch.ts';
 import { AHEAD_MS_MAX, BATCH_BYTES_MAX } from './batch-limits.ts';
+import type { SenderParts } from './batch-sender.ts';
 import { epochMs, type OpenedMessage } from './message-format.ts';
 import { TargetDataSet } from './target-data-set.ts';
 import { TargetEndpoint } from './target-endpoint.ts';
-import type { WanPublisherOptions } from './wan-config.ts';
-import type { WanEngine, WanLog } from './wan-engine.ts';
-import { statusText, type TransportResponse, type WanTransport } from './wan-transport.ts';
+import { statusText, type TransportResponse } from './wan-transport.ts';
 
 const WARNING_PERIOD_MS = 60_000;
 
-interface TargetParts {
-  readonly replication: string;
-  readonly options: WanPublisherOptions;
-  readonly engine: Pick<WanEngine, 'observe'>;
-  readonly sender: Sender;
-  readonly transport: WanTransport;
-  readonly clock: Clock;
-  readonly log: WanLog;
-  /** Random number from 0 to 1, for the jitter. */
-  readonly random: () => number;
+interface TargetParts extends Omit<SenderParts, 'queue' | 'delaysAll'> {
   readonly texts: MessageTexts;
   /** Called when a handshake has ended, so an endpoint may have become usable. */
   readonly onHandshakeEnd: () => void;

@@ -39,6 +39,7 @@ export class WanPublisher implements MutationSink {
   readonly ignoresReplay = true;
   readonly ignoresQueues = true;
   readonly replication: string;
+  readonly options: WanPublisherOptions;
   readonly id: string;
   /** The queue as persistence sees it. */
   readonly persistentQueue: PersistentPublisherQueue;
@@ -63,6 +64,7 @@ export class WanPublisher implements MutationSink {
     const { options, engine, clock } = parts;
     this.#parts = parts;
     this.replication = parts.replication;
+    this.options = options;
     this.id = options.publisherId;
     const { queueCapacity, queueBytesMax, targetEndpoints } = options;
     const perEndpoint = batchesPerEndpoint(options.maxConcurrentInvocations);
@@ -105,7 +107,8 @@ export class WanPublisher implements MutationSink {
   }
 
   get status(): PublisherStatus {
-    const { options, clock } = this.#parts;
+    const { options } = this;
+    const { clock } = this.#parts;
     const { oldestMs } = this.#queue;
     return {
       wanReplicationName: this.replication,
@@ -124,7 +127,7 @@ export class WanPublisher implements MutationSink {
   }
 
   wants(map: Span): boolean {
-    return this.#refOf(map) !== undefined;
+    return this.refOf(map) !== undefined;
   }
 
   admit(change: Mutation): typeof ADMITTED | typeof REPLICATION_FULL {
@@ -179,22 +182,6 @@ export class WanPublisher implements MutationSink {
     return this.#sender.nextNumber;
   }
 
-  get options(): WanPublisherOptions {
-    return this.#parts.options;
-  }
-
-  get clusterName(): string {
-    return this.#parts.options.clusterName;
-  }
-
-  get checkStrategy(): WanPublisherOptions['consistencyCheckStrategy'] {
-    return this.#parts.options.consistencyCheckStrategy;
-  }
-
-  get responseTimeoutMs(): number {
-    return this.#parts.options.responseTimeoutMs;
-  }
-
   /** The data set that events are sent to; undefined before the first handshake. */
   get targetDataSet(): Buffer | undefined {
     return this.#sender.target.dataSet;
@@ -219,11 +206,6 @@ export class WanPublisher implements MutationSink {
 
   endSync(): void {
     this.#sender.endSync();
-  }
-
-  /** Returns the reference of a map, or undefined. */
-  refOf(map: Span): WanMapRef | undefined {
-    return this.#refOf(map);
   }
 
   /** Drops the cached references of maps, which may have changed. */
@@ -265,7 +247,7 @@ export class WanPublisher implements MutationSink {
   #published(change: Mutation): WanMapRef | undefined {
     const { operation, path } = change;
     if (operation !== SET && operation !== DELETE && operation !== CLEAR) return undefined;
-    const ref = this.#refOf(change.name);
+    const ref = this.refOf(change.name);
     if (ref === undefined) return undefined;
     if (operation !== CLEAR && !ref.accepts(change.key)) return undefined;
     // Changes made in this data set have an empty path, also in a log.
@@ -275,7 +257,8 @@ export class WanPublisher implements MutationSink {
     return target !== undefined && hasDataSet(path, target) ? undefined : ref;
   }
 
-  #refOf(map: Span): WanMapRef | undefined {
+  /** Returns the reference of a map, or undefined. */
+  refOf(map: Span): WanMapRef | undefined {
     if (this.#lastMap !== undefined && map.is(this.#lastMap)) return this.#lastRef;
     const name = map.toBuffer();
     const text = name.toString('latin1');

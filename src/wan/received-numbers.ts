@@ -6,9 +6,9 @@
  * the one that has been silent longest is dropped. Tested by persistent-queues.spec.ts.
  */
 import { LANES_MAX } from './message-format.ts';
+import { PUBLISHERS_MAX } from './wan-config.ts';
 
 const SOURCES_MAX = 256;
-const PUBLISHERS_MAX = 64;
 
 /** State of one publisher of a data set. */
 export class PublisherNumbers {

@@ -82,7 +82,7 @@ const OTHER_DATA_SET = 3;
 const ENGINE_CLOSED = 4;
 const PASSIVE = 5;
 
-interface ReceiverParts extends TreeParts {
+export interface ReceiverParts extends TreeParts {
   readonly engine: WanEngine;
   readonly dataSetId: Buffer;
   /** Returns the name of this member's cluster. */

@@ -2,7 +2,7 @@
  * The WAN replications of a member: its publishers, and the receiver of other members' messages.
  * Publishers are sinks of the engine, so a member without publishers has no overhead.
  */
-import type { Clock, Timer } from '../base/clock.ts';
+import type { Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import { exceptionBytes } from '../base/wan-bytes.ts';
 import type { ResponseSender } from '../http/response-delay.ts';
@@ -10,12 +10,10 @@ import type { Sender } from './batch.ts';
 import { EPOCHS_A_MS } from './message-format.ts';
 import type { PersistentPublisherQueue } from './persistent-publisher-queue.ts';
 import { WanPublisher } from './publisher.ts';
-import type { RequestLimits } from './received-batch.ts';
 import { compareMap } from './tree-comparison.ts';
 import { PUBLISHERS_MAX, type WanPublisherOptions } from './wan-config.ts';
-import type { WanEngine, WanLog } from './wan-engine.ts';
-import type { MapTree, RefOf } from './wan-maps.ts';
-import { WanReceiver } from './wan-receiver.ts';
+import type { RefOf } from './wan-maps.ts';
+import { type ReceiverParts, WanReceiver } from './wan-receiver.ts';
 import type { PublisherStatus, TaskStatus } from './wan-status.ts';
 import { WanTasks } from './wan-tasks.ts';
 import type { WanTransport } from './wan-transport.ts';
@@ -23,31 +21,15 @@ import type { WanTransport } from './wan-transport.ts';
 /** Interval between two checks of the queues while they are sent before the end, in ms. */
 const DRAIN_STEP_MS = 10;
 
-interface WanReplicationsParts {
-  readonly engine: WanEngine;
-  /** The member's uuid. */
-  readonly dataSetId: Buffer;
-  readonly clusterName: () => string;
-  /** Returns whether the cluster's state permits changes. */
-  readonly acceptsWrites: () => boolean;
-  readonly clock: Clock;
-  readonly log: WanLog;
+interface WanReplicationsParts extends Omit<ReceiverParts, 'onKnown'> {
   /**
    * Whether no event may be sent before the next `release`: this turn's changes are not written.
    */
   readonly delaysAll: () => boolean;
-  /** Maximum size of a received batch's inflated payload, in bytes. */
-  readonly payloadBytesMax: number;
-  /** Maximum size of the waiting events of all publishers, in bytes. */
-  readonly queueBytesMax: number;
-  /** Limits of clients' requests to this member. */
-  readonly requestLimits: RequestLimits;
   /** Returns a transport for one publisher, which closes it. */
   readonly transportOf: (options: WanPublisherOptions) => WanTransport;
   /** Returns the function that looks up the maps' references to a replication. */
   readonly refsTo: (replication: string) => RefOf;
-  /** Returns the hash-tree settings of a map. */
-  readonly treeOf: (map: Buffer) => MapTree;
   readonly random?: () => number;
   /** Whether nothing is sent before `begin`. */
   readonly waitsForBegin?: boolean;

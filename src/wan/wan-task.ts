@@ -59,10 +59,6 @@ export class WanTask {
     this.#doneCount = Math.max(this.#doneCount, doneCount);
   }
 
-  addNotTaken(count: number): void {
-    this.notTakenCount += count;
-  }
-
   finish(differences: Differences | undefined): void {
     this.#differences = differences;
     this.#stage = 'FINISHED';

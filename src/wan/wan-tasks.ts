@@ -59,7 +59,7 @@ export class WanTasks {
   check(publisher: WanPublisher, map: Buffer): string {
     const action = 'check';
     checkMap(publisher, map, action);
-    if (publisher.checkStrategy === 'NONE') {
+    if (publisher.options.consistencyCheckStrategy === 'NONE') {
       const path = `wan-replication.${publisher.replication}.batch-publisher.${publisher.id}`;
       const setting = `${path}.sync.consistency-check-strategy is NONE`;
       throw new GridError('WAN_CHECK_OFF', { map: String(map), setting });
@@ -153,9 +153,7 @@ export class WanTasks {
       dataSet,
       began,
       partitionCount: engine.partitionCount,
-      onNotTaken: (count) => task.addNotTaken(count),
-      onAcknowledged: () => task.begin(),
-      onPartitions: (doneCount) => task.advance(doneCount),
+      task,
     });
     await this.#sync.run().finally(() => {
       this.#sync = undefined;
@@ -203,7 +201,7 @@ export class WanTasks {
   ): Promise<Differences> {
     const { engine, sender, compare, treeOf } = this.#parts;
     const target = await publisher.reach();
-    const { clusterName } = publisher;
+    const { clusterName } = publisher.options;
     const isCancelled = () => this.#isClosed;
     return await compare(
       { engine, target, sender, clusterName, isCancelled, onPartition },
