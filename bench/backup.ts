@@ -35,10 +35,10 @@ const LOADED_CHANGES_PER_TURN = 50;
 const ROUND_SECONDS = 4;
 const VISIT_BUDGET = 1000;
 /** Maps for eight of ten entries: the first map gets five, the others get one each. */
-const MAPS = ['bench', 'second', 'third', 'fourth'].map(spanOf);
+const MAPS = ['bench', 'second', 'third', 'fourth'].map(Span.of);
 const BIG_MAP_SHARE = 5;
 /** Queues for the last two of ten, which are items. */
-const QUEUES = ['first-queue', 'second-queue', 'third-queue', 'fourth-queue'].map(spanOf);
+const QUEUES = ['first-queue', 'second-queue', 'third-queue', 'fourth-queue'].map(Span.of);
 const PLACES = 10;
 const ITEM_PLACE = 8;
 
@@ -249,9 +249,9 @@ async function backUp(port: number): Promise<void> {
   if (response.status !== 200) throw new Error(`Cannot back up: ${response.status} ${told}`);
 }
 
-const value = spanOf(Buffer.alloc(VALUE_BYTES, 'v'));
-const none = spanOf('');
-const key = spanOf('');
+const value = Span.of(Buffer.alloc(VALUE_BYTES, 'v'));
+const none = Span.of('');
+const key = Span.of('');
 const receiver = { onResult: () => {} };
 let changeCount = 0;
 
@@ -281,13 +281,6 @@ function placeOf(number: number): readonly [map: Span, queue: Span | undefined] 
   key.set(bytes, 0, bytes.length);
   const map = (isBig ? MAPS[0] : MAPS[place - BIG_MAP_SHARE + 1]) ?? none;
   return [map, place < ITEM_PLACE ? undefined : QUEUES[(round * 2 + place) & 3]];
-}
-
-function spanOf(content: string | Buffer): Span {
-  const bytes = Buffer.from(content);
-  const span = new Span();
-  span.set(bytes, 0, bytes.length);
-  return span;
 }
 
 /** Processor time of the main thread in ms, read from Linux; elsewhere the elapsed time. */

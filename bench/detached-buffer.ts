@@ -43,10 +43,10 @@ async function read({ reads, isDetached }: Work): Promise<number> {
     queueCapacity: () => Number.POSITIVE_INFINITY,
   });
   const receiver = { onResult: () => {} };
-  const map = spanOf('map');
+  const map = Span.of('map');
   const none = new Span();
-  const keys = Array.from({ length: KEYS }, (_, number) => spanOf(`key ${number}`));
-  const value = spanOf('v'.repeat(VALUE_BYTES));
+  const keys = Array.from({ length: KEYS }, (_, number) => Span.of(`key ${number}`));
+  const value = Span.of('v'.repeat(VALUE_BYTES));
   for (const key of keys) engine.set(map, key, value, none, FOREVER, undefined, receiver);
   if (isDetached) detach();
   const used = process.cpuUsage();
@@ -59,9 +59,4 @@ async function read({ reads, isDetached }: Work): Promise<number> {
 function detach(): void {
   const buffer = new ArrayBuffer(65_536);
   structuredClone(buffer, { transfer: [buffer] });
-}
-
-function spanOf(text: string): Span {
-  const bytes = Buffer.from(text);
-  return new Span().set(bytes, 0, bytes.length);
 }

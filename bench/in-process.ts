@@ -53,9 +53,9 @@ function engineSides(keys: readonly string[], value: Buffer) {
     clock: new SystemClock(),
     queueCapacity: () => Number.POSITIVE_INFINITY,
   });
-  const map = spanOf('bench');
-  const none = spanOf('');
-  const spans = new Map(keys.map((key) => [key, spanOf(key)]));
+  const map = Span.of('bench');
+  const none = Span.of('');
+  const spans = new Map(keys.map((key) => [key, Span.of(key)]));
   const bytes = new Span().set(value, 0, value.length);
   const receiver = { onResult() {} };
   const get = (key: string) => engine.get(map, spans.get(key)!, receiver);
@@ -73,9 +73,4 @@ function speed(harness: Harness, keys: readonly string[], run: (key: string) => 
     return (keys.length / (performance.now() - start)) * 1000;
   });
   return median(rates);
-}
-
-function spanOf(text: string): Span {
-  const bytes = Buffer.from(text);
-  return new Span().set(bytes, 0, bytes.length);
 }

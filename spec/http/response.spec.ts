@@ -7,11 +7,6 @@ import { heldServer, request, sequenceDelay } from './held-application.ts';
 
 const LONG = 100_000;
 
-function spanOf(text: string): Span {
-  const bytes = Buffer.from(text);
-  return new Span().set(bytes, 0, bytes.length);
-}
-
 interface Wanted {
   readonly status: number;
   readonly type?: string;
@@ -26,13 +21,13 @@ function respond(request: Request, wanted: Wanted): { count: number } {
   const released = { count: 0 };
   if (status >= 400) request.note('PATH_UNKNOWN', 'refused');
   const response = request.draft(status);
-  const spans = [spanOf(type), spanOf(content)] as const;
+  const spans = [Span.of(type), Span.of(content)] as const;
   [response.contentType, response.content] = spans;
   response.fields = fields;
   if (isPinned) response.pinned = { isCounted: true, release: () => released.count++ };
   request.send(response);
   for (const { bytes } of isPinned ? spans.slice(0, 1) : spans) bytes.fill(0xdd);
-  request.draft(500, 7, 7).content = spanOf('another response');
+  request.draft(500, 7, 7).content = Span.of('another response');
   return released;
 }
 

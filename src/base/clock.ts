@@ -15,11 +15,15 @@ export interface Clock {
   turn(): number;
   /** Milliseconds since 1970-01-01 UTC; may jump in either direction. */
   wall(): number;
-  /** Calls `run` once after `delayMs` (0 to 2^31-1). The timer does not keep the process alive. */
+  /** Calls `run` once after `delayMs` (0 to TIMER_MS_MAX). The timer does not keep the process alive. */
   after(delayMs: number, run: () => void): Timer;
   /** Calls `run` once, after the input that is already available in this turn has been handled. */
   endOfTurn(run: () => void): void;
 }
+
+/** Maximum delay of a timer, in ms and in whole seconds. */
+export const TIMER_MS_MAX = 2 ** 31 - 1;
+export const TIMER_SECONDS_MAX = Math.floor(TIMER_MS_MAX / 1000);
 
 export interface Timer {
   cancel(): void;

@@ -44,6 +44,9 @@ export class ViewedBytes implements Viewed {
   }
 }
 
+/** A buffer without bytes. */
+export const NO_VIEWED_BYTES = new ViewedBytes(0);
+
 /**
  * Copies the span to `at` in the target, which must be long enough. The two must be in different
  * memories.

@@ -5,7 +5,7 @@
  * and logged.
  */
 
-import { addressText, type ServerAddress } from './server-address.ts';
+import { addressText, PORT_MAX, type ServerAddress } from './server-address.ts';
 import { SETTINGS_IN_MESSAGES } from './settings-in-messages.ts';
 
 export interface EngineUrl {
@@ -19,7 +19,6 @@ export interface EngineUrl {
 }
 
 const REDIS_PORT = 6379;
-const PORT_MAX = 65535;
 const SCHEMES: Readonly<Record<string, boolean>> = { 'redis:': false, 'rediss:': true };
 const FORM = /^([a-z]+:)\/\/([^/?#]*)\/?(?:\?(.*))?$/is;
 const SERVER = /^(?:\[([0-9a-f:.]+)\]|([^\s:[\]]+))(?::(\d*))?$/i;

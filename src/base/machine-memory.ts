@@ -8,6 +8,9 @@ import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 
+/** Bytes of a MiB. */
+export const MIB = 1_048_576;
+
 export interface MachineMemory {
   readonly bytes: number;
   /** Whether a control group limits the memory to less than the machine's. */

@@ -16,5 +16,7 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^(::ffff:)?127(\.(\d{1,3}|\*)){3}$/i.test(host);
 }
 
+/** The largest port. */
+export const PORT_MAX = 65_535;
 /** The port of a member whose configuration or address names none. */
 export const DEFAULT_PORT = 5701;

@@ -25,6 +25,12 @@ export class Span {
    */
   view: DataView | undefined;
 
+  /** Returns a span of all these bytes, or of a text in UTF-8. */
+  static of(content: Buffer | string): Span {
+    const bytes = typeof content === 'string' ? Buffer.from(content) : content;
+    return new Span().set(bytes, 0, bytes.length);
+  }
+
   /** Number of bytes. */
   get length(): number {
     return this.end - this.start;
@@ -80,3 +86,6 @@ export class Span {
 
 /** A buffer without bytes. */
 export const NO_BYTES = Buffer.alloc(0);
+
+/** A span without bytes, which is never set. */
+export const NO_SPAN = new Span();

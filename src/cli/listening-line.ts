@@ -2,11 +2,11 @@
  * The line that a terminal shows once the member serves: its address, its groups, the memory for
  * data, whether the data is persistent, and a low limit of the system. Tested by serve.spec.ts.
  */
+import { MIB } from '../base/machine-memory.ts';
 import { addressText } from '../base/server-address.ts';
 import type { Config } from '../member/config.ts';
 import type { Member } from '../member/member.ts';
 
-const MIB = 1_048_576;
 const ALL_ADDRESSES: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
 /** Returns one line with a URL. */

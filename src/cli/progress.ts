@@ -2,12 +2,12 @@
  * Shows the progress of a command on a terminal, in one line that is overwritten; otherwise
  * nothing. Tested by output.spec.ts.
  */
+import { MIB } from '../base/machine-memory.ts';
 import { type ConfigRequest, type LoadedConfig, loadConfig } from '../member/load.ts';
 import type { Streams } from './output.ts';
 
 /** Minimum time between two updates, in ms. */
 const INTERVAL_MS = 200;
-const MIB = 1_048_576;
 /** Erases the line. */
 const CLEAR_LINE = '\r\u{1b}[K';
 

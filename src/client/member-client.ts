@@ -3,12 +3,13 @@
  * line. Values are bytes in both directions. The client follows no redirect, retries no request and
  * keeps no state. Tested by cli/client-options.spec.ts.
  */
+
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
+import { TIMER_MS_MAX } from '../base/clock.ts';
 
 /** Time limit of the response to a request that does not wait, in ms. */
 const RESPONSE_TIMEOUT_MS = 30_000;
-const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export interface MemberLocation {
   /** `http:` or `https:`, host and port. */

@@ -86,7 +86,7 @@ interface MembershipListener {
   onStop(): void;
 }
 
-interface MembershipOptions {
+export interface MembershipOptions {
   readonly store: MembershipStore;
   readonly clock: Clock;
   readonly work: ChangeWork;

@@ -7,7 +7,6 @@
  * Data may be changed while the member has its lease and the cluster is not PASSIVE or changing to
  * PASSIVE. The engine checks `hasLease` again when it sends the changes of a turn.
  */
-import type { Clock } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
 import {
   type ClusterState,
@@ -17,23 +16,12 @@ import {
   type OwnCluster,
   type SettledState,
 } from './cluster.ts';
-import {
-  type ChangeWork,
-  type MemberLife,
-  Membership,
-  type MembershipEvents,
-} from './membership.ts';
-import type { ClusterView, MembershipStore } from './membership-store.ts';
+import { type MemberLife, Membership, type MembershipOptions } from './membership.ts';
+import type { ClusterView } from './membership-store.ts';
 import { StateChanges } from './state-changes.ts';
 import { StoredRecord } from './stored-record.ts';
 
-interface SharedClusterOptions {
-  readonly store: MembershipStore;
-  readonly clock: Clock;
-  readonly work: ChangeWork;
-  readonly events: MembershipEvents;
-  /** UUID of this member's process. */
-  readonly uuid: string;
+interface SharedClusterOptions extends Omit<MembershipOptions, 'listener'> {
   readonly memberVersion: string;
   readonly isLite: boolean;
   /** Time without a heartbeat after which a member is removed, in ms; at least 2 * GAP_MS. */
@@ -59,13 +47,13 @@ export class SharedCluster implements OwnCluster, MemberLife {
   #stopReason = 'the shutdown of the cluster, requested by a client of another member';
 
   constructor(options: SharedClusterOptions) {
-    const { store, clock, work, events, uuid, memberVersion, leaseMs } = options;
+    const { clock, work, memberVersion, leaseMs } = options;
     this.#options = options;
     const listener = {
       onView: (view: ClusterView, text: string | undefined) => this.#onView(view, text),
       onStop: () => options.onStop(this.#stopReason),
     };
-    const membership = new Membership({ store, clock, work, events, listener, uuid });
+    const membership = new Membership({ ...options, listener });
     this.#membership = membership;
     this.record = new StoredRecord(clusterVersion(memberVersion), (change) =>
       membership.change(change),

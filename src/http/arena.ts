@@ -8,7 +8,7 @@
  * the time of copying from another (bench: short-copies). Tested by vectors.spec.ts.
  */
 import assert from 'node:assert/strict';
-import { copySpan, ViewedBytes } from '../base/copy-bytes.ts';
+import { copySpan, NO_VIEWED_BYTES, ViewedBytes } from '../base/copy-bytes.ts';
 import { NO_BYTES, type Span } from '../base/span.ts';
 import { isFieldValue } from './field-values.ts';
 import { statusLine } from './status.ts';
@@ -33,7 +33,7 @@ export class OutputArena {
   /** Offset of the next byte to be written. */
   used = 0;
   /** The buffer's memory, with its view. */
-  #memory = NO_MEMORY;
+  #memory = NO_VIEWED_BYTES;
   /** Number of runs in the buffer that have not been handed to their sockets. */
   #runs = 0;
   /** The time in the Date field, in seconds since 1970 UTC. */
@@ -193,8 +193,6 @@ export class OutputArena {
     this.#lengths[place] = this.buffer.write(text, place * PREPARED_BYTES, 'latin1');
   }
 }
-
-const NO_MEMORY = new ViewedBytes(0);
 /** The line ends at the end of a head, as a word. */
 const CR_LF_CR_LF = 0x0a0d_0a0d;
 const PREPARED_BYTES_ALL = PREPARED_COUNT * PREPARED_BYTES;

@@ -5,6 +5,7 @@
  * restored before the target is used. A target without them costs nothing.
  * Tested by vectors.spec.ts.
  */
+import { NO_BYTES } from '../base/span.ts';
 import type { Llhttp } from './llhttp.ts';
 
 export class RawTarget {
@@ -12,7 +13,7 @@ export class RawTarget {
   /** The parser's state before an input that continues a request line; created for the first one. */
   #state: Uint8Array | undefined;
   /** The original bytes, from the first replaced one to the end of the target. */
-  #bytes: Uint8Array = NOTHING;
+  #bytes: Uint8Array = NO_BYTES;
   /** The address of `#bytes`; 0 if nothing is replaced. */
   #address = 0;
 
@@ -48,7 +49,7 @@ export class RawTarget {
     if (this.#address === 0) return;
     this.#llhttp.memory.set(this.#bytes, this.#address);
     this.#address = 0;
-    this.#bytes = NOTHING;
+    this.#bytes = NO_BYTES;
   }
 }
 
@@ -59,7 +60,6 @@ export function replaceRawBytes(memory: Buffer, start: number, end: number): voi
   }
 }
 
-const NOTHING = new Uint8Array();
 const RAW = 0x80;
 const SPACE = 0x20;
 const PERCENT = 0x25;

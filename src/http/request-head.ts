@@ -7,7 +7,7 @@
  * The header fields that are read (header-fields.ts) are places in one array. A request that has none of
  * them pays one comparison of `fieldBits`. Tested by request-fields.spec.ts.
  */
-import { NO_BYTES, Span } from '../base/span.ts';
+import { NO_BYTES, NO_SPAN, Span } from '../base/span.ts';
 import { type HeaderField, LIST } from './header-fields.ts';
 import type { ReadFailure } from './read-failures.ts';
 import type { Places } from './retained-bytes.ts';
@@ -71,7 +71,7 @@ export class RequestHead {
 
   /** Returns the first value of the field, empty if it is absent; valid until a value is read again. */
   field(row: HeaderField): Span {
-    return this.has(row) ? this.#valueAt(this.#next(row)) : ABSENT;
+    return this.has(row) ? this.#valueAt(this.#next(row)) : NO_SPAN;
   }
 
   /** Returns the last value of the field that is accepted, if there is one; valid as that of `field`. */
@@ -234,4 +234,3 @@ function hexadecimal(byte: number): string {
 
 export const UNKNOWN_LENGTH = -1;
 /** The value of an absent field. */
-const ABSENT = new Span();

@@ -227,10 +227,9 @@ export class Request implements BytesRetainer {
 
   /** Responds with content and further header fields. Not for hot paths. */
   respond(status: number, contentType: Span, content: string | Buffer, fields?: Fields): void {
-    const bytes = typeof content === 'string' ? Buffer.from(content) : content;
     const response = this.draft(status);
     response.contentType = contentType;
-    response.content = new Span().set(bytes, 0, bytes.length);
+    response.content = Span.of(content);
     response.fields = fields;
     this.send(response);
   }
@@ -610,6 +609,5 @@ export class Request implements BytesRetainer {
 }
 
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
-const JSON_BYTES = Buffer.from('application/json');
 /** Content type of JSON responses. */
-export const JSON_TYPE = new Span().set(JSON_BYTES, 0, JSON_BYTES.length);
+export const JSON_TYPE = Span.of('application/json');

@@ -7,7 +7,7 @@
 import assert from 'node:assert';
 import { NO_PARTITION } from '../base/partition-number.ts';
 import type { Pin } from '../base/pin.ts';
-import { Span } from '../base/span.ts';
+import { NO_SPAN, Span } from '../base/span.ts';
 import { EMPTY_200, EMPTY_204, type OutputArena, UNTYPED_200 } from './arena.ts';
 import { HEAD } from './methods.ts';
 import type { Request } from './request.ts';
@@ -26,8 +26,8 @@ const SEPARATOR_BYTES = 4;
 export class Response {
   status = 200;
   /** The content type. It is not sent if it is empty or not a valid field value. */
-  contentType: Span = NOTHING;
-  content: Span = NOTHING;
+  contentType: Span = NO_SPAN;
+  content: Span = NO_SPAN;
   /** Keeps the content unchanged until it has been sent; undefined: the content is copied. */
   pinned: Pin | undefined;
   /** Further header fields. */
@@ -44,8 +44,8 @@ export class Response {
   /** Begins a response without content. */
   begin(status: number, partition: number, sequence: number): this {
     this.status = status;
-    this.contentType = NOTHING;
-    this.content = NOTHING;
+    this.contentType = NO_SPAN;
+    this.content = NO_SPAN;
     this.pinned = undefined;
     this.fields = undefined;
     this.hold = undefined;
@@ -58,8 +58,9 @@ export class Response {
   copy(): Response {
     const { contentType, content, pinned } = this;
     const copy = new Response().begin(this.status, this.partition, this.sequence);
-    copy.contentType = spanOf(contentType.toBuffer());
-    copy.content = pinned === undefined ? spanOf(content.toBuffer()) : new Span().copyFrom(content);
+    copy.contentType = Span.of(contentType.toBuffer());
+    copy.content =
+      pinned === undefined ? Span.of(content.toBuffer()) : new Span().copyFrom(content);
     copy.pinned = pinned;
     copy.fields = this.fields;
     copy.hold = this.hold;
@@ -162,11 +163,6 @@ function writeFields(arena: OutputArena, fields: Fields): void {
   }
 }
 
-function spanOf(bytes: Buffer): Span {
-  return new Span().set(bytes, 0, bytes.length);
-}
-
-const NOTHING = new Span();
 /** The `length` of content that is written in pieces. */
 const CHUNKED = -1;
 const LINE_END = '\r\n';

@@ -4,7 +4,7 @@
  * caches. That saves 5 % of a pipelined GET with an engine on servers (`make bench-peers
  * NAME=store-pipelined-32`). It owns its place permanently. Longer bytes get a separate buffer in addition.
  */
-import { copySpan, ViewedBytes } from '../base/copy-bytes.ts';
+import { copySpan, NO_VIEWED_BYTES, ViewedBytes } from '../base/copy-bytes.ts';
 import { NumberAllocator } from '../base/number-allocator.ts';
 import type { Span } from '../base/span.ts';
 
@@ -31,7 +31,7 @@ export class Places {
   readonly #buffers: ViewedBytes[] = [];
   readonly #numbers = new NumberAllocator();
   /** Destination of the next copied bytes. */
-  #memory: ViewedBytes = NOTHING;
+  #memory = NO_VIEWED_BYTES;
   #used = 0;
 
   /** `countMax`: limit for the number of places. */
@@ -98,5 +98,3 @@ export function endRetention(retainer: BytesRetainer): void {
   if (longBytes !== undefined && longBytes.length > REUSED_BYTES_MAX)
     retainer.longBytes = undefined;
 }
-
-const NOTHING = new ViewedBytes(0);

@@ -13,7 +13,7 @@ export class LocalName {
   /** Copies the bytes of the span. */
   constructor(name: Span) {
     const bytes = name.toBuffer();
-    this.span = new Span().set(bytes, 0, bytes.length);
+    this.span = Span.of(bytes);
     this.text = bytes.toString();
     this.shown = JSON.stringify(this.text);
   }

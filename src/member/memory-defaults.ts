@@ -3,7 +3,7 @@
  * body-bytes-max, in-flight-bytes-max and wan.queue-bytes-max. Together they leave room for the
  * process, for recovery and, if the member takes part in WAN replication, for its queues.
  */
-import { type MachineMemory, machineMemory } from '../base/machine-memory.ts';
+import { type MachineMemory, MIB, machineMemory } from '../base/machine-memory.ts';
 import { exceptionBytes } from '../base/wan-bytes.ts';
 import { pathOf } from '../config/setting.ts';
 import { MEMORY_SHARE } from '../engine/engine-settings.ts';
@@ -29,7 +29,6 @@ const RETAINED_BYTES_MAX = 268_435_456;
 const DATA_SHARE_MIN = 3 / 16;
 /** Free space in the chunks of queues, as a share of the bytes in them. */
 const CHUNKS_SHARE = 1 / 4;
-const MIB = 1_048_576;
 
 interface MemorySettings {
   readonly maxMemory: number;

@@ -2,6 +2,7 @@
  * Settings of the data on disk: rows of the table in settings.ts. Tested by member/config.spec.ts.
  */
 
+import { TIMER_SECONDS_MAX } from '../base/clock.ts';
 import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
 import {
   booleanSetting,
@@ -16,8 +17,6 @@ import type { SettingRows } from '../config/setting-table.ts';
 
 const SYNC_MODES = ['always', 'interval', 'never'] as const;
 const HOUR_MS = 3_600_000;
-/** Maximum delay of a timer, in s. */
-const TIMEOUT_SECONDS_MAX = 2_147_483;
 
 const RECOVERY_POLICIES = [
   'FULL_RECOVERY_ONLY',
@@ -104,6 +103,6 @@ function timeoutSetting(name: string, about: string, fallback: number): Setting<
     unit: 's',
     fallback,
     minimum: 1,
-    maximum: TIMEOUT_SECONDS_MAX,
+    maximum: TIMER_SECONDS_MAX,
   });
 }

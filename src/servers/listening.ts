@@ -3,9 +3,11 @@
  * address of this host that `network.interfaces` matches. If the port is in use and auto-increment
  * is on, the next one is tried.
  */
+
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { GridError } from '../base/errors.ts';
+import { PORT_MAX } from '../base/server-address.ts';
 import { matchingAddress } from '../config/interface-pattern.ts';
 import { sourceOf } from '../config/setting-table.ts';
 import { ADDRESS_SETTINGS, type ServerConfig } from './server-settings.ts';
@@ -57,5 +59,5 @@ function lastPort(config: ServerConfig): number {
   const { port, portAutoIncrement, portCount } = config;
   const isFixed = !portAutoIncrement || port === 0;
   if (isFixed || sourceOf(config, ADDRESS_SETTINGS.port).kind === 'flag') return port;
-  return Math.min(port + portCount - 1, 65535);
+  return Math.min(port + portCount - 1, PORT_MAX);
 }

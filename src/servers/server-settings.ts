@@ -3,7 +3,7 @@
  * Tested by member/config.spec.ts.
  */
 
-import { DEFAULT_PORT } from '../base/server-address.ts';
+import { DEFAULT_PORT, PORT_MAX } from '../base/server-address.ts';
 import { isInterfacePattern } from '../config/interface-pattern.ts';
 import {
   booleanSetting,
@@ -17,8 +17,6 @@ import {
 } from '../config/setting.ts';
 import type { SettingRows, Sourced } from '../config/setting-table.ts';
 
-/** Largest port; 0 makes the system choose a free one. */
-const PORT_MAX = 65535;
 /** Maximum in s: a load balancer takes a member out of service within seconds. */
 const SHUTDOWN_DELAY_SECONDS_MAX = 3600;
 /**

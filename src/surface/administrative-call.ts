@@ -19,7 +19,7 @@ import { auditedUser, type CountingAudit } from '../telemetry/audit.ts';
 import type { Action, Call, Work } from './action.ts';
 import type { Dialect } from './dialect.ts';
 import { decodeFormValue, decodeLongFormValue } from './percent-decoding.ts';
-import { NOT_APPLIED, respondJson } from './responses.ts';
+import { NOT_APPLIED, OUTCOME_UNKNOWN, respondJson } from './responses.ts';
 import type { Parameter } from './route.ts';
 
 /**
@@ -29,7 +29,7 @@ import type { Parameter } from './route.ts';
 const CREDENTIAL_BYTES_MAX = 4096;
 
 /** Number of parameters that are credentials: user and password. */
-const CREDENTIALS = 2;
+const CREDENTIAL_COUNT = 2;
 
 /**
  * The reasons why the configuration was not changed; `refusal`: the error that determines the
@@ -56,7 +56,7 @@ export function withParameters(
   work: Work,
   own: AdministrativeParts,
 ): Action {
-  const count = CREDENTIALS + further.length;
+  const count = CREDENTIAL_COUNT + further.length;
   const limits = further.map(({ bytesMax }) => bytesMax);
   return (called) => {
     const { request } = called;
@@ -124,7 +124,7 @@ export class AdministrativeCall {
 
   /** The first parameter after the credentials. */
   get argument(): Buffer {
-    return this.parameter(CREDENTIALS);
+    return this.parameter(CREDENTIAL_COUNT);
   }
 
   /** The argument as a keyword; a longer argument is truncated. */
@@ -155,10 +155,10 @@ export class AdministrativeCall {
    * be decoded; then the call has been refused. `limits`: their maximum lengths, in bytes.
    */
   decodeRest(limits: readonly number[]): boolean | Promise<boolean> {
-    const rest = this.#parameters.slice(CREDENTIALS);
+    const rest = this.#parameters.slice(CREDENTIAL_COUNT);
     if (rest.some((part) => part.length > AT_ONCE_BYTES_MAX)) return this.#decodeLong(rest, limits);
     return rest.every((part, at) =>
-      this.#decoded(CREDENTIALS + at, decodeFormValue(part), limits[at]!),
+      this.#decoded(CREDENTIAL_COUNT + at, decodeFormValue(part), limits[at]!),
     );
   }
 
@@ -167,7 +167,7 @@ export class AdministrativeCall {
       const bytesMax = limits[at]!;
       // An encoded byte has up to three bytes, so a part longer than that is too long in any case.
       const value = part.length > 3 * bytesMax ? part : await decodeLongFormValue(part);
-      if (!this.#decoded(CREDENTIALS + at, value, bytesMax)) return false;
+      if (!this.#decoded(CREDENTIAL_COUNT + at, value, bytesMax)) return false;
     }
     return true;
   }
@@ -223,7 +223,7 @@ export class AdministrativeCall {
     const { request } = this.#call;
     const response = request.draft(200);
     response.contentType = JSON_TYPE;
-    response.content = new Span().set(json, 0, json.length);
+    response.content = Span.of(json);
     response.pinned = { isCounted: false, release() {} };
     request.send(response);
   }
@@ -324,6 +324,5 @@ function splitParameters(body: Buffer, count: number): Buffer[] {
 
 /** Maximum length of a parameter that is decoded in one step, in bytes. */
 const AT_ONCE_BYTES_MAX = 16_384;
-const OUTCOME_UNKNOWN: Fields = { 'Grid-Outcome': 'unknown' };
 const WORD_BYTES_MAX = 128;
 const AMPERSAND = 0x26;

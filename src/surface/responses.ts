@@ -68,10 +68,9 @@ function respondValue(request: Request, answer: OperationResult, item: ItemHold 
 }
 
 function respondCount(request: Request, { count, partition, sequence }: OperationResult): void {
-  const digits = Buffer.from(String(count));
   const response = request.draft(200, partition, sequence);
   response.contentType = TEXT_PLAIN;
-  response.content = new Span().set(digits, 0, digits.length);
+  response.content = Span.of(String(count));
   request.send(response);
 }
 
@@ -90,11 +89,10 @@ function respondFailure(request: Request, answer: OperationResult, name: Span): 
   request.refuse(code, values, outcome === UNKNOWN ? OUTCOME_UNKNOWN : fields);
 }
 
-const PLAIN = Buffer.from('text/plain');
 /** Content type of the plain-text responses that the member generates. */
-export const TEXT_PLAIN = new Span().set(PLAIN, 0, PLAIN.length);
+export const TEXT_PLAIN = Span.of('text/plain');
 /** Delay before a client should retry, in seconds. */
 const RETRY_AFTER_SECONDS = 5;
 export const RETRY_LATER: Fields = { 'Retry-After': String(RETRY_AFTER_SECONDS) };
 export const NOT_APPLIED: Fields = { 'Grid-Outcome': 'not-applied', ...RETRY_LATER };
-const OUTCOME_UNKNOWN: Fields = { 'Grid-Outcome': 'unknown' };
+export const OUTCOME_UNKNOWN: Fields = { 'Grid-Outcome': 'unknown' };

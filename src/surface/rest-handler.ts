@@ -5,7 +5,7 @@
  * allocates nothing. Tested by dialect.spec.ts.
  */
 import assert from 'node:assert';
-import { Span } from '../base/span.ts';
+import { NO_SPAN, Span } from '../base/span.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { EndpointGroup } from '../config/endpoint-group.ts';
 import { pathOf } from '../config/setting.ts';
@@ -109,7 +109,7 @@ export class RestHandler implements RequestHandler, Call, PathParts {
     }
     if (!isServedMethod(method)) return this.#refuse('METHOD_NOT_SERVED');
     if (target.bytes[target.start] === ASTERISK) {
-      request.respond(204, NO_TYPE, '', { Allow: EVERY_METHOD });
+      request.respond(204, NO_SPAN, '', { Allow: EVERY_METHOD });
       return false;
     }
     this.nameStart = this.nameEnd = this.keyStart = this.keyEnd = 0;
@@ -321,7 +321,7 @@ export class RestHandler implements RequestHandler, Call, PathParts {
     if (refusal !== undefined) return this.#refuse(refusal);
     if (method === OPTIONS) {
       const preflight = page && crossOrigin.preflightFields(page, allow);
-      this.request.respond(204, NO_TYPE, '', { Allow: allow, ...preflight });
+      this.request.respond(204, NO_SPAN, '', { Allow: allow, ...preflight });
       return false;
     }
     if (isIncomplete) return this.#refuse('PATH_INCOMPLETE');
@@ -343,6 +343,5 @@ function needsUser(
 
 const NAME = 1;
 const KEY = 2;
-const NO_TYPE = new Span();
 const ASTERISK = 0x2a;
 const EVERY_METHOD = allowedMethods((1 << (OPTIONS + 1)) - 1);

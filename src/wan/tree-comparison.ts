@@ -41,7 +41,7 @@ const LEVELS = 3;
 /** Work of this side per request (tree-builder.ts). It limits the time that the target needs. */
 const WORK_A_REQUEST = 500_000;
 /** Maximum number of characters of a map's name in a message. */
-const NAME_LENGTH_MAX = 200;
+const NAME_LENGTH_SHOWN = 200;
 
 /** The member that a map is compared with. */
 export interface TreeTarget {
@@ -253,7 +253,7 @@ class Comparison {
   }
 
   #failure(reason: string): Error {
-    const name = this.#map.toString().slice(0, NAME_LENGTH_MAX);
+    const name = this.#map.toString().slice(0, NAME_LENGTH_SHOWN);
     return new Error(`Cannot compare map "${name}": ${reason}`);
   }
 }

@@ -173,7 +173,7 @@ function respondTo(parts: WanActionParts, call: Call, answer: ReceiveResult): vo
   const { body, partition } = answer;
   const response = request.draft(200, partition);
   response.contentType = MESSAGE_TYPE;
-  response.content = new Span().set(body, 0, body.length);
+  response.content = Span.of(body);
   request.send(response);
 }
 
@@ -257,5 +257,4 @@ function withoutWan(action: string): GridError {
 
 /** Number of characters of an unknown uuid that the response repeats. */
 const UUID_LENGTH_SHOWN = 100;
-const TYPE = Buffer.from('application/octet-stream');
-const MESSAGE_TYPE = new Span().set(TYPE, 0, TYPE.length);
+const MESSAGE_TYPE = Span.of('application/octet-stream');

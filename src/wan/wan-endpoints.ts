@@ -3,7 +3,7 @@
  * spaces around them. An IPv6 address is in brackets. A user is a property of the publisher.
  * Tested by wan-reading.spec.ts.
  */
-import { DEFAULT_PORT } from '../base/server-address.ts';
+import { DEFAULT_PORT, PORT_MAX } from '../base/server-address.ts';
 import type { WanEndpoint } from './wan-config.ts';
 
 /** A member of the target as it was written; without a scheme, `tls` is undefined. */
@@ -14,7 +14,6 @@ type WrittenEndpoint = Omit<WanEndpoint, 'tls'> & { readonly tls: boolean | unde
  * further.
  */
 const ENDPOINTS_MAX = 100;
-const PORT_MAX = 65_535;
 const FORM =
   /^(?:(https?):\/\/)?(?:\[([0-9a-f:.]+)\]|([\p{L}\p{N}._-]+))(?::(\d{1,5}))?(?:\/([A-Za-z0-9\-_.~]{0,255})\/?)?$/iu;
 

@@ -23,6 +23,7 @@ import {
   ACKNOWLEDGE_TYPES,
   CONSISTENCY_CHECK_STRATEGIES,
   DISCOVERIES,
+  NO_CLASS,
   PUBLISHER_KEYS,
   PUBLISHER_SETTINGS,
   PUBLISHER_STATES,
@@ -44,7 +45,6 @@ const NUMBERED: Readonly<Partial<Record<PublisherKey, readonly string[]>>> = {
 };
 /** Settings that are a number of bytes, or a text as in a file. */
 const BYTES: ReadonlySet<PublisherKey> = new Set(['queueBytesMax']);
-const NO_CLASS = 'custom classes are not supported';
 const NAME = PUBLISHER_SETTINGS.publisherId;
 /** A value of JSON has no place in a file. */
 const NOWHERE = { file: '', line: 0, column: 0 };
@@ -145,11 +145,11 @@ class JsonReader {
 
   #refuseClasses(root: Fields): void {
     for (const [index] of (this.#field(root, 'customPublishers', 'list') ?? []).entries()) {
-      this.#complain(`customPublishers[${index}]`, `${NO_CLASS}; use batchPublishers`);
+      this.#complain(`customPublishers[${index}]`, `${NO_CLASS}use batchPublishers`);
     }
     const consumer = this.#field(root, 'consumer', 'object') ?? {};
     const className = this.#field(consumer, 'className', 'text', 'consumer');
-    if (className !== undefined) this.#complain('consumer.className', `${NO_CLASS}; omit it`);
+    if (className !== undefined) this.#complain('consumer.className', `${NO_CLASS}omit it`);
     this.#field(consumer, 'persistWanReplicatedData', 'boolean', 'consumer');
   }
 

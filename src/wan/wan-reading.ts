@@ -26,6 +26,7 @@ import { type PublisherFault, publisherOf, type SpecifiedPublisher } from './wan
 import {
   DISCOVERIES,
   ENDPOINT_PATTERN,
+  NO_CLASS,
   PUBLISHER_ITEM,
   PUBLISHER_KEYS,
   PUBLISHER_PATH,
@@ -91,7 +92,6 @@ const STRATEGY =
 const KEYS: ReadonlyMap<string, PublisherKey> = new Map(
   PUBLISHER_KEYS.map((key) => [publisherNameOf(key), key]),
 );
-const NO_CLASS = 'custom classes are not supported; ';
 
 class WanReader {
   readonly #text: WanText;

@@ -73,7 +73,7 @@ import type { ReceiveResult } from './wan-status.ts';
 const AHEAD_WARNED_MS = 60_000;
 const WARNING_PERIOD_MS = 60_000;
 /** Maximum number of characters of a name in the log and in errors. */
-const NAME_LENGTH_MAX = 200;
+const NAME_LENGTH_SHOWN = 200;
 
 const ALL_APPLIED = 0;
 const NO_MEMORY = 1;
@@ -432,7 +432,7 @@ function passNumbers({ sections }: ReceivedBatch, { firstNumbers }: PublisherNum
 }
 
 function shortened(name: string): string {
-  return name.slice(0, NAME_LENGTH_MAX);
+  return name.slice(0, NAME_LENGTH_SHOWN);
 }
 
 function ended(): void {}

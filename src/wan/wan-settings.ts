@@ -4,6 +4,7 @@
  * those of 32-bit integers (WanBatchPublisherConfig). Tested by wan-reading.spec.ts.
  */
 
+import { TIMER_SECONDS_MAX } from '../base/clock.ts';
 import { nearestNames, questionOf } from '../config/nearest-name.ts';
 import type { SectionRows } from '../config/section-reading.ts';
 import {
@@ -46,6 +47,9 @@ export const WAN_PATTERNS: readonly string[] = [
   ),
 ];
 
+/** Start of the refusal of a class; the replacement follows. */
+export const NO_CLASS = 'custom classes are not supported; ';
+
 /** Sections of a publisher that discover its targets, in the original. */
 export const DISCOVERIES = ['aws', 'gcp', 'azure', 'kubernetes', 'eureka'];
 
@@ -81,8 +85,6 @@ export const FILTERS_MAX = 100;
 /** Minimum and maximum depth, as in the original. */
 const DEPTH = { min: 2, max: 27 };
 const INTEGER_MAX = 2_147_483_647;
-/** Maximum delay of a timer, in s. */
-const TIMEOUT_SECONDS_MAX = 2_147_483;
 const SUFFIX = 'MergePolicy';
 /** Maximum in s: ten years, longer than any target is unreachable. */
 const RETENTION_SECONDS_MAX = 315_360_000;
@@ -265,7 +267,7 @@ export const PUBLISHER_SETTINGS = {
     unit: 'seconds',
     fallback: 10,
     minimum: 1,
-    maximum: TIMEOUT_SECONDS_MAX,
+    maximum: TIMER_SECONDS_MAX,
   }),
   maxConcurrentInvocations: integerSetting({
     path: at('max-concurrent-invocations'),

@@ -212,7 +212,7 @@ export class WanTasks {
 }
 
 function checkMap(publisher: WanPublisher, map: Buffer, action: string): void {
-  if (map.length > 0 && publisher.refOf(new Span().set(map, 0, map.length)) !== undefined) return;
+  if (map.length > 0 && publisher.refOf(Span.of(map)) !== undefined) return;
   const { replication } = publisher;
   throw new GridError('WAN_MAP_UNKNOWN', { action, map: String(map), replication });
 }

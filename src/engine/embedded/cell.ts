@@ -21,8 +21,8 @@ import type { KeyWords } from '../key-words.ts';
 import { UNIT_BYTES } from './extent-pool.ts';
 
 export const HEADER_WORDS = 6;
-export const KEY_BYTES_MAX = 2 ** 24 - 1;
-export const VALUE_BYTES_MAX = 2 ** 30;
+export const CELL_KEY_BYTES_MAX = 2 ** 24 - 1;
+export const CELL_VALUE_BYTES_MAX = 2 ** 30;
 /** Maximum of a read count. */
 export const HITS_MAX = 2 ** 31 - 1;
 
@@ -76,7 +76,7 @@ export function valueLengthAt(words: Int32Array, at: number): number {
 }
 
 export function keyLengthAt(words: Int32Array, at: number): number {
-  return words[at + 1]! & KEY_BYTES_MAX;
+  return words[at + 1]! & CELL_KEY_BYTES_MAX;
 }
 
 export function flagsAt(words: Int32Array, at: number): number {

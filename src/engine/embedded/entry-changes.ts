@@ -10,18 +10,18 @@ import { FROM_CLIENT, FROM_REPLAY, Mutation, type Operation } from '../mutation.
 import type { Version } from '../version.ts';
 import {
   bytesAt,
+  CELL_KEY_BYTES_MAX,
+  CELL_VALUE_BYTES_MAX,
   cellBytes,
   EXPIRES,
   entryFlags,
   HAS_MAKER,
   HAS_STATISTICS,
   hitsAt,
-  KEY_BYTES_MAX,
   lastAccessSecondsAt,
   nameValue,
   ownerAt,
   tagAt,
-  VALUE_BYTES_MAX,
   writeFields,
   writeHead,
   writeMaker,
@@ -120,7 +120,8 @@ export class EntryChanges {
 
   /** Puts the entry into the map with this id; with 0, opens the map by its name. */
   put(knownId: number, map: Span, key: HashedKey, value: Span, contentType: Span): Outcome {
-    if (key.span.length > KEY_BYTES_MAX || value.length > VALUE_BYTES_MAX) return MEMORY_FULL;
+    if (key.span.length > CELL_KEY_BYTES_MAX || value.length > CELL_VALUE_BYTES_MAX)
+      return MEMORY_FULL;
     let outcome = this.#tryPut(knownId, map, key, value, contentType);
     // Cleared or expired entries that are still stored may occupy the memory that the write needs.
     if (outcome === MEMORY_FULL && this.#sweeper.help()) {

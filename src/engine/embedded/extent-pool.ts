@@ -21,7 +21,14 @@ import { NumberAllocator } from '../../base/number-allocator.ts';
 import { NO_BYTES } from '../../base/span.ts';
 import { IndexTables } from './index-tables.ts';
 import type { MemoryMeter } from './memory-meter.ts';
-import { EXTENT_BYTES, EXTENTS_PER_SLAB, SLAB_BYTES, Slabs } from './slabs.ts';
+import {
+  EXTENT_BYTES,
+  EXTENTS_PER_SLAB,
+  NO_WORDS,
+  ROW_BYTES_MAX,
+  SLAB_BYTES,
+  Slabs,
+} from './slabs.ts';
 
 export const UNIT_BYTES = 8;
 /**
@@ -38,7 +45,6 @@ const OFFSET_MASK = 2 ** SLAB_BITS - 1;
  * free rows can still be found.
  */
 const ROW_BYTES_MIN = EXTENT_BYTES * 4;
-const ROW_BYTES_MAX = SLAB_BYTES / 2;
 /** Upper eight bits of the addresses of long cells. */
 const LONG_TAG = 255;
 const LONG_MASK = 2 ** 24 - 1;
@@ -307,5 +313,3 @@ function addOnce(extents: Set<number>, extent: number): void {
   assert.ok(!extents.has(extent), `extent ${extent} has one owner`);
   extents.add(extent);
 }
-
-const NO_WORDS = new Int32Array(0);

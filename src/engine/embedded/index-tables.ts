@@ -9,12 +9,11 @@
  * Tables in a slab that is to be emptied are moved by their partition.
  */
 import assert from 'node:assert/strict';
-import { EXTENT_BYTES, SLAB_BYTES, type Slabs } from './slabs.ts';
+import { EXTENT_BYTES, ROW_BYTES_MAX, SLAB_BYTES, type Slabs } from './slabs.ts';
 
 const PAGE_BYTES = 4096;
 const PAGES_PER_EXTENT = EXTENT_BYTES / PAGE_BYTES;
 const ALL_FREE = 2 ** PAGES_PER_EXTENT - 1;
-const ROW_BYTES_MAX = SLAB_BYTES / 2;
 
 export class IndexTables {
   readonly #slabs: Slabs;

@@ -10,9 +10,9 @@ import assert from 'node:assert/strict';
 import type { Span } from '../../base/span.ts';
 import { KeyWords } from '../key-words.ts';
 import {
+  CELL_KEY_BYTES_MAX,
   cellBytes,
   isDeadAt,
-  KEY_BYTES_MAX,
   KIND_NAME,
   keyAt,
   keyLengthAt,
@@ -90,7 +90,7 @@ export class NameTable {
     if (found !== 0) return found;
     const store = this.#store;
     const current = this.#current;
-    if (current.length > KEY_BYTES_MAX) return 0;
+    if (current.length > CELL_KEY_BYTES_MAX) return 0;
     const partition = store.openPartition(store.partitionOf(current));
     const length = cellBytes(KIND_NAME, current.length, 0);
     let address = partition.makeRoom() ? partition.log.allocate(length, false) : 0;

@@ -27,10 +27,10 @@ import {
 import { KeyWords } from '../key-words.ts';
 import { FROM_REPLAY, type Mutation, OFFER, REMOVE } from '../mutation.ts';
 import {
+  CELL_VALUE_BYTES_MAX,
   cellBytes,
   KIND_ITEM,
   tagAt,
-  VALUE_BYTES_MAX,
   writeHead,
   writeValue,
   writeVersion,
@@ -339,7 +339,7 @@ export class Queues {
   }
 
   #offer(id: number, item: number, queue: Span, value: Span, contentType: Span): Outcome {
-    if (value.length > VALUE_BYTES_MAX) return MEMORY_FULL;
+    if (value.length > CELL_VALUE_BYTES_MAX) return MEMORY_FULL;
     const type = contentType.length === 0 ? 0 : this.#contentTypes.open(contentType);
     if (type === 0 && contentType.length > 0) return MEMORY_FULL;
     let outcome = this.#write(id, item, type, queue, value, contentType);

@@ -28,6 +28,10 @@ export const EXTENT_BYTES = 65536;
  */
 export const EXTENTS_PER_SLAB = process.env.GRIDNODE_SLABS === 'small' ? 32 : 512;
 export const SLAB_BYTES = EXTENT_BYTES * EXTENTS_PER_SLAB;
+/** Maximum size of consecutive extents, in bytes: longer free rows are hard to find. */
+export const ROW_BYTES_MAX = SLAB_BYTES / 2;
+/** The words of a released slab. */
+export const NO_WORDS = new Int32Array(0);
 /**
  * Time for which a slab must be empty before it is released, and pause between two releases, in ms.
  */
@@ -267,8 +271,6 @@ export class Slabs {
     return true;
   }
 }
-
-const NO_WORDS = new Int32Array(0);
 
 /**
  * Releases memory to the system explicitly. V8 frees a dropped buffer only when it collects

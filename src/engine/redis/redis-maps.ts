@@ -135,7 +135,7 @@ export class RedisMaps {
     if (endMs - stored.endMs < TOUCH_MS) return;
     const [, hash, field] = argumentsOf(command) as [Buffer, Buffer, Buffer];
     const map = hash.subarray(layout.prefix(MAP, partition).length);
-    const change = this.#change(new Span().set(map, 0, map.length), undefined, NOBODY);
+    const change = this.#change(Span.of(map), undefined, NOBODY);
     // A slow replica must not let the entry expire.
     change.needReplicas(0);
     const commands = dispatcher.begin(change, partition);

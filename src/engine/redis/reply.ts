@@ -3,7 +3,7 @@
  * list of nodes in the order received: an array, then its elements. Its reader moves from node to
  * node.
  */
-import { ViewedBytes } from '../../base/copy-bytes.ts';
+import { NO_VIEWED_BYTES, ViewedBytes } from '../../base/copy-bytes.ts';
 import { NO_BYTES, Span } from '../../base/span.ts';
 
 /** The kinds of nodes, by their first byte. NIL is a null bulk string or a null array. */
@@ -121,14 +121,12 @@ class NodeList {
   }
 }
 
-const NO_MEMORY = new ViewedBytes(0);
-
 export class ReplyReader {
   readonly #onReply: (reply: Reply) => void;
   readonly #nodes = new NodeList();
   readonly #reply = new Reply(this.#nodes);
   /** Buffer that begins with the start of an incomplete reply. */
-  #partial = NO_MEMORY;
+  #partial = NO_VIEWED_BYTES;
   #partialLength = 0;
   /** Minimum length of the reply in `#partial`, in bytes. */
   #neededLength = 0;
@@ -163,7 +161,7 @@ export class ReplyReader {
     const at = this.#readAll(partial.bytes, partialLength, partial.view);
     if (this.#isEnded) return;
     this.#partialLength = 0;
-    if (this.#isRetained || partial.length > REUSED_BYTES_MAX) this.#partial = NO_MEMORY;
+    if (this.#isRetained || partial.length > REUSED_BYTES_MAX) this.#partial = NO_VIEWED_BYTES;
     this.#isRetained = false;
     if (at < partialLength) this.#addPartial(partial.bytes, at, partialLength);
   }
@@ -179,7 +177,7 @@ export class ReplyReader {
   /** Stops receiving, including from the bytes being read. */
   end(): void {
     this.#isEnded = true;
-    this.#partial = NO_MEMORY;
+    this.#partial = NO_VIEWED_BYTES;
     this.#partialLength = 0;
   }
 
