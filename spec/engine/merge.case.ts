@@ -38,7 +38,7 @@ function setWins(policy: MergePolicy, relation: number): boolean {
 }
 
 function sent(operation: Operation, version: Version, value = ''): Mutation {
-  const change = changeOf(operation, { version, value, maker: makerOf(PATH, 0) });
+  const change = changeOf(operation, { version, value, maker: makerOf(PATH) });
   change.path.set(PATH, 0, PATH.length);
   return change;
 }

@@ -12,8 +12,10 @@
  * names, and `a>b` an element `a` whose content is that of `b` in YAML. Every element may be
  * repeated.
  */
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { getOrCreate } from '../base/get-or-create.ts';
 import { readValueType, type ValueType } from './setting.ts';
 
 /** The content that a setting may have. */
@@ -141,13 +143,9 @@ class NotationReader {
   }
 
   #typeOf(notation: string): ValueType {
-    let type = this.#types.get(notation);
-    if (type === undefined) {
-      const isNamed = notation.startsWith('%');
-      type = readValueType(isNamed ? this.#wordsOf(notation) : notation);
-      this.#types.set(notation, type);
-    }
-    return type;
+    return getOrCreate(this.#types, notation, () =>
+      readValueType(notation.startsWith('%') ? this.#wordsOf(notation) : notation),
+    );
   }
 
   #wordsOf(name: string): string {

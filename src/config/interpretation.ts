@@ -6,6 +6,7 @@
  * its `join.tcp-ip` replaces that of `network`. REST is then enabled exactly if there is such an
  * endpoint. Tested by member/load.spec.ts.
  */
+import { getOrCreate } from '../base/get-or-create.ts';
 import { type Finding, finding } from './finding.ts';
 import { bounded, FindingList, pathText, quoted, shortened } from './finding-list.ts';
 import { isOn, type RefusedList } from './refused-settings.ts';
@@ -169,11 +170,10 @@ export function unusedWarnings(unused: readonly Statement[]): Finding[] {
   const sections = new Map<string, { readonly where: string; readonly names: Set<string> }>();
   for (const statement of unused) {
     const { path, pattern } = statement;
-    let section = sections.get(path[0] ?? '');
-    if (section === undefined) {
-      section = { where: sourceAt(statement.at).name, names: new Set() };
-      sections.set(path[0] ?? '', section);
-    }
+    const section = getOrCreate(sections, path[0] ?? '', () => ({
+      where: sourceAt(statement.at).name,
+      names: new Set(),
+    }));
     section.names.add(namedInSection(path, pattern));
   }
   return [...sections].map(([section, { where, names }]) => {

@@ -4,6 +4,7 @@
  * refuses to start; the message names a replacement.
  * Tested by member/load.spec.ts.
  */
+import { getOrCreate } from '../base/get-or-create.ts';
 import { type Finding, finding } from './finding.ts';
 import { FINDINGS_MAX, pathText } from './finding-list.ts';
 import { readBoolean } from './setting.ts';
@@ -208,12 +209,7 @@ export class Effective {
     let branch = this.#root;
     for (const step of statement.path) {
       branch.below ??= new Map();
-      let next = branch.below.get(step);
-      if (next === undefined) {
-        next = { index: -1, below: undefined };
-        branch.below.set(step, next);
-      }
-      branch = next;
+      branch = getOrCreate(branch.below, step, () => ({ index: -1, below: undefined }));
     }
     if (branch.index < 0) branch.index = this.#statements.push(statement) - 1;
     else this.#statements[branch.index] = statement;

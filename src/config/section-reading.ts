@@ -107,10 +107,3 @@ export function defaultsOf<Rows extends SectionRows>(
   const all = Object.entries(rows).map(([key, { fallback }]) => [key, fallback]);
   return Object.fromEntries(all);
 }
-
-/** Returns the map within the map, which is created if it is missing. */
-export function mapIn<Key, Value>(all: Map<string, Map<Key, Value>>, name: string) {
-  const inner = all.get(name) ?? new Map<Key, Value>();
-  all.set(name, inner);
-  return inner;
-}

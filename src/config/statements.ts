@@ -4,6 +4,7 @@
  * nearly equals a known one is also a problem. In a section that has no effect, unknown names are
  * collected separately. Tested by document-schema.spec.ts.
  */
+import { getOrCreate } from '../base/get-or-create.ts';
 import type { DocumentEntry, DocumentNode } from './document.ts';
 import type { Form, SectionSchema, SettingSchema } from './document-schema.ts';
 import { FindingList, pathText, quoted } from './finding-list.ts';
@@ -102,17 +103,8 @@ export class StatementReader {
 
   /** Returns the pattern with one more step: one string for all equal patterns, which are few. */
   #patternBelow(pattern: string, step: string): string {
-    let below = this.#patterns.get(pattern);
-    if (below === undefined) {
-      below = new Map();
-      this.#patterns.set(pattern, below);
-    }
-    let joined = below.get(step);
-    if (joined === undefined) {
-      joined = pattern === '' ? step : `${pattern}.${step}`;
-      below.set(step, joined);
-    }
-    return joined;
+    const below = getOrCreate(this.#patterns, pattern, () => new Map<string, string>());
+    return getOrCreate(below, step, () => (pattern === '' ? step : `${pattern}.${step}`));
   }
 
   #readNode(node: DocumentNode, schema: SettingSchema, path: string[], pattern: string): void {
@@ -285,13 +277,9 @@ export class StatementReader {
    * share.
    */
   #addItem(path: string[], around: readonly string[]): void {
-    let counts = this.#itemCountsBelow.get(around);
-    if (counts === undefined) {
-      const place = around.join('\0');
-      counts = this.#itemCounts.get(place) ?? new Map<string, number>();
-      this.#itemCounts.set(place, counts);
-      this.#itemCountsBelow.set(around, counts);
-    }
+    const counts = getOrCreate(this.#itemCountsBelow, around, () =>
+      getOrCreate(this.#itemCounts, around.join('\0'), () => new Map<string, number>()),
+    );
     const list = path.slice(around.length).join('\0');
     const index = counts.get(list) ?? 0;
     counts.set(list, index + 1);

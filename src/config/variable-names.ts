@@ -5,6 +5,7 @@
  * Tested by environment.spec.ts.
  */
 
+import { getOrCreate } from '../base/get-or-create.ts';
 import type { SectionSchema, SettingSchema } from './document-schema.ts';
 import { ENDPOINT_GROUP_NAMES } from './endpoint-group.ts';
 import { PROPERTY_NAMES } from './property-names.ts';
@@ -61,30 +62,28 @@ export class VariableNames {
   }
 
   childOf(content: SectionSchema, part: string): [string, SettingSchema] | undefined {
-    let children = this.#children.get(content);
-    if (children === undefined) {
-      children = new Map([...content.children].map((child) => [bare(child[0]), child]));
-      this.#children.set(content, children);
-    }
+    const children = getOrCreate(
+      this.#children,
+      content,
+      () => new Map([...content.children].map((child) => [bare(child[0]), child])),
+    );
     return children.get(part.replaceAll('-', ''));
   }
 
   /** Returns the names in the file at this place that are equal without `-`, `_`, `.` and case. */
   namesLike(path: readonly string[], pattern: string, name: string): readonly string[] {
-    const section = path.join('\0');
-    let names = this.#names.get(section);
-    if (names === undefined) {
-      const byName = new Map<string, string[]>();
-      for (const block of this.#blocks) {
-        if (block.pattern !== pattern || !isBelow(block.path, path)) continue;
-        const same = byName.get(bare(block.name));
-        if (same === undefined) byName.set(bare(block.name), [block.name]);
-        else if (!same.includes(block.name)) same.push(block.name);
-      }
-      names = byName;
-      this.#names.set(section, names);
-    }
+    const names = getOrCreate(this.#names, path.join('\0'), () => this.#namesIn(path, pattern));
     return names.get(bare(name)) ?? [];
+  }
+
+  #namesIn(path: readonly string[], pattern: string): ReadonlyMap<string, readonly string[]> {
+    const names = new Map<string, string[]>();
+    for (const block of this.#blocks) {
+      if (block.pattern !== pattern || !isBelow(block.path, path)) continue;
+      const same = getOrCreate(names, bare(block.name), () => []);
+      if (!same.includes(block.name)) same.push(block.name);
+    }
+    return names;
   }
 }
 

@@ -94,9 +94,9 @@ export class Mutation {
   readonly tombstone = new Version();
 }
 
-/** Returns the maker number of the data set whose id is at `at`. */
-export function makerOf(bytes: Buffer, at: number): number {
-  return bytes.readInt32LE(at);
+/** Returns the maker number of a data set, whose id the bytes begin with. */
+export function makerOf(bytes: Buffer): number {
+  return bytes.readInt32LE(0);
 }
 
 /**

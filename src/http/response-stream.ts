@@ -32,7 +32,8 @@ export class ResponseStream {
   readonly #onRoom: () => void;
   readonly #onEnded: () => void;
   readonly #piece = new Span();
-  #takesContent: boolean;
+  /** Whether written bytes are sent: not in response to HEAD, nor to a disconnected client. */
+  takesContent: boolean;
   #isEnded = false;
   #wantsRoom = false;
 
@@ -48,14 +49,9 @@ export class ResponseStream {
     this.#request = request;
     this.#server = server;
     this.#isChunked = version === 11;
-    this.#takesContent = isSent && method !== HEAD;
+    this.takesContent = isSent && method !== HEAD;
     this.#onRoom = onRoom;
     this.#onEnded = onEnded;
-  }
-
-  /** Whether written bytes are sent: not in response to HEAD, nor to a disconnected client. */
-  get takesContent(): boolean {
-    return this.#takesContent;
   }
 
   /**
@@ -63,7 +59,7 @@ export class ResponseStream {
    * `partition` and `sequence`: the mutation that must be durable before they are sent.
    */
   write(bytes: Buffer, partition = NO_PARTITION, sequence = 0): boolean {
-    if (this.#isEnded || !this.#takesContent) return true;
+    if (this.#isEnded || !this.takesContent) return true;
     for (let at = 0; at < bytes.length; at += CHUNK_BYTES_MAX) {
       this.#write(bytes.subarray(at, at + CHUNK_BYTES_MAX), partition, sequence);
     }
@@ -77,7 +73,7 @@ export class ResponseStream {
     if (this.#isEnded) return;
     this.#isEnded = true;
     const { queue } = this.#request;
-    if (this.#takesContent && this.#isChunked && queue !== undefined) {
+    if (this.takesContent && this.#isChunked && queue !== undefined) {
       queue.begin(CHUNK_FRAMING_BYTES, NO_PARTITION, 0);
       this.#server.arena.writeText('0\r\n\r\n');
       queue.end(false);
@@ -95,7 +91,7 @@ export class ResponseStream {
 
   /** Ignores further content, as the client has disconnected. */
   drop(): void {
-    this.#takesContent = false;
+    this.takesContent = false;
     this.#wantsRoom = false;
   }
 

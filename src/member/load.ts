@@ -3,6 +3,7 @@
  * Each source overrides those before it. Every statement is used, has no effect (one warning for
  * each section), or is refused. All problems are reported together.
  */
+import { getOrCreate } from '../base/get-or-create.ts';
 import { lazyModule } from '../base/lazy-module.ts';
 import type { FileContent } from '../config/config-file.ts';
 import { ENDPOINT_GROUP_NAMES, parseEndpointGroup } from '../config/endpoint-group.ts';
@@ -280,11 +281,7 @@ function filledBlocks(blocks: readonly NamedBlock[]): Block[] {
   const keysByPattern = new Map<string, readonly SettingKey[]>();
   const filled: Block[] = [];
   for (const { pattern, name } of blocks) {
-    let keys = keysByPattern.get(pattern);
-    if (keys === undefined) {
-      keys = namedKeys(pattern).filter(isFilled);
-      keysByPattern.set(pattern, keys);
-    }
+    const keys = getOrCreate(keysByPattern, pattern, () => namedKeys(pattern).filter(isFilled));
     // An empty name is a problem reported elsewhere.
     if (keys.length > 0 && name !== '') filled.push({ name, keys });
   }

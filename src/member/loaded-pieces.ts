@@ -5,6 +5,7 @@
  * member does not use them. Tested by config/bounds.spec.ts.
  */
 
+import { getOrCreate } from '../base/get-or-create.ts';
 import type { PermissionConfig } from '../security/permission-reader.ts';
 import type { SecurityConfig, UserConfig } from '../security/security-config.ts';
 import type { Config } from './config.ts';
@@ -59,10 +60,10 @@ export class LoadedPieces {
     switch (piece.kind) {
       case 'map':
         for (const [name, value] of piece.entries)
-          at(this.#maps, piece.key, newMap).set(name, value);
+          getOrCreate(this.#maps, piece.key, () => new Map<unknown, unknown>()).set(name, value);
         return undefined;
       case 'list':
-        at(this.#lists, piece.key, newList).push(...piece.items);
+        getOrCreate(this.#lists, piece.key, () => []).push(...piece.items);
         return undefined;
       case 'realms':
         for (const name of piece.names) this.#realms.set(name, []);
@@ -100,18 +101,4 @@ function* slicesOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
 function neededOf(key: string, map: ReadonlyMap<unknown, unknown>): [unknown, unknown][] {
   if (key !== 'sources') return [...map];
   return [...map].filter(([path]) => !/^(map|queue)\./.test(String(path)));
-}
-
-function at<Value>(map: Map<string, Value>, key: string, make: () => Value): Value {
-  const value = map.get(key) ?? make();
-  map.set(key, value);
-  return value;
-}
-
-function newMap(): Map<unknown, unknown> {
-  return new Map();
-}
-
-function newList(): unknown[] {
-  return [];
 }

@@ -9,8 +9,10 @@
  * is as expensive to compare with and that no password matches. An unknown name always gets the
  * same decoy.
  */
+
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
+import { getOrCreate } from '../base/get-or-create.ts';
 import { inSlices } from '../base/slices.ts';
 import {
   type HashedPassword,
@@ -249,9 +251,7 @@ class Computations {
   }
 
   #wait(who: string, begin: () => void): void {
-    const own = this.#waiting.get(who);
-    if (own === undefined) this.#waiting.set(who, [begin]);
-    else own.push(begin);
+    getOrCreate(this.#waiting, who, () => []).push(begin);
     this.#waitingCount += 1;
   }
 

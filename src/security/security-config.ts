@@ -5,6 +5,7 @@
  * original with such a realm accept one another by it. Problems of realms are reported whether
  * security is on or not.
  */
+import { getOrCreate } from '../base/get-or-create.ts';
 import { parsePassword } from '../base/stored-password.ts';
 import { FindingList, quoted } from '../config/finding-list.ts';
 import { isOn, type RefusedSetting, refusedAt } from '../config/refused-settings.ts';
@@ -202,17 +203,12 @@ class SecurityReader {
   }
 
   #realm(path: readonly string[]): RealmDraft {
-    const index = path[2] ?? '';
-    const realm = this.#realms.get(index) ?? { name: '', users: new Map() };
-    this.#realms.set(index, realm);
-    return realm;
+    return getOrCreate(this.#realms, path[2] ?? '', () => ({ name: '', users: new Map() }));
   }
 
   #readUser({ pattern, path, text, at }: Statement): boolean {
     const { users } = this.#realm(path);
-    const index = path[6] ?? '';
-    const user = users.get(index) ?? { at, roles: [] };
-    users.set(index, user);
+    const user = getOrCreate(users, path[6] ?? '', (): UserDraft => ({ at, roles: [] }));
     const name = pattern.slice(USER.length);
     if (name !== 'roles.[]') {
       if (name === 'username') this.#checkTwin(path, text, at);

@@ -1,9 +1,11 @@
 /**
  * Sends messages over HTTP: POST to the endpoint's `rest/wan/receive`, on persistent connections.
  */
+
 import { connect, isIP, type Socket } from 'node:net';
 import type { SecureContextOptions, connect as TlsConnect } from 'node:tls';
 import { domainToASCII } from 'node:url';
+import { getOrCreate } from '../base/get-or-create.ts';
 import { addressText } from '../base/server-address.ts';
 import { readBuffer } from '../http/response-parser.ts';
 import { type OnRead, TargetConnection } from './target-connection.ts';
@@ -86,12 +88,14 @@ export class HttpTransport implements WanTransport {
   #connectionTo(endpoint: WanEndpoint): TargetConnection {
     if (this.#isClosed) throw new Error('the publisher is closed');
     const { host, port, tls } = endpoint;
-    const address = `${tls} ${host} ${port}`;
-    let connections = this.#connections.get(address);
-    if (connections === undefined) {
-      connections = { idle: [], all: new Set() };
-      this.#connections.set(address, connections);
-    }
+    const connections = getOrCreate(
+      this.#connections,
+      `${tls} ${host} ${port}`,
+      (): Connections => ({
+        idle: [],
+        all: new Set(),
+      }),
+    );
     return connections.idle.pop() ?? this.#connect(endpoint, connections);
   }
 

@@ -9,6 +9,7 @@
  * The others find nothing more, or only changes that arrived late through another lane.
  * Tested by publisher.spec.ts.
  */
+import { getOrCreate } from '../base/get-or-create.ts';
 import { EVERY_PARTITION } from '../base/partition-number.ts';
 import { CLEAR, Mutation, SET } from '../engine/mutation.ts';
 import { ChunkPool } from './chunk-pool.ts';
@@ -210,9 +211,7 @@ export class PublisherQueue {
   }
 
   #keysToSkip(lane: Lane): WaitingKeys {
-    const existing = this.#skippedKeys.get(lane.number);
-    const keys = existing ?? new WaitingKeys(lane);
-    if (existing === undefined) this.#skippedKeys.set(lane.number, keys);
+    const keys = getOrCreate(this.#skippedKeys, lane.number, () => new WaitingKeys(lane));
     keys.catchUp();
     return keys;
   }

@@ -30,7 +30,7 @@ export class SourceNumbers {
   readonly publishers = new Map<string, PublisherNumbers>();
 
   publisher(name: string): PublisherNumbers {
-    return getOrCreate(this.publishers, name, PUBLISHERS_MAX, () => new PublisherNumbers());
+    return lastUsed(this.publishers, name, PUBLISHERS_MAX, () => new PublisherNumbers());
   }
 
   /** Begins an epoch: its events are numbered from 1. */
@@ -49,7 +49,7 @@ export class ReceivedNumbers {
   readonly #sources = new Map<string, SourceNumbers>();
 
   source(dataSet: Buffer): SourceNumbers {
-    return getOrCreate(
+    return lastUsed(
       this.#sources,
       dataSet.toString('latin1'),
       SOURCES_MAX,
@@ -59,7 +59,7 @@ export class ReceivedNumbers {
 }
 
 /** Returns the key's value, created if necessary, and marks it as the most recently used. */
-function getOrCreate<Value>(
+function lastUsed<Value>(
   values: Map<string, Value>,
   key: string,
   most: number,

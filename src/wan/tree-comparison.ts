@@ -14,6 +14,7 @@
 import { randomBytes } from 'node:crypto';
 import { GridError, reasonOf } from '../base/errors.ts';
 import { textBytes } from '../base/fields.ts';
+import { getOrCreate } from '../base/get-or-create.ts';
 import type { Span } from '../base/span.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Sender } from './batch.ts';
@@ -286,11 +287,8 @@ class FoundDifferences implements Differences {
   }
 
   add(partition: number, leaf: number, tree: PartitionTree): void {
-    let leaves = this.#leaves.get(partition);
-    if (leaves === undefined) {
-      leaves = new Uint8Array(Math.ceil(2 ** this.#bits / 8));
-      this.#leaves.set(partition, leaves);
-    }
+    const bytes = Math.ceil(2 ** this.#bits / 8);
+    const leaves = getOrCreate(this.#leaves, partition, () => new Uint8Array(bytes));
     leaves[leaf >>> 3]! |= 1 << (leaf & 7);
     this.differentLeaves++;
     this.entriesToSync += tree.counts![leaf]!;

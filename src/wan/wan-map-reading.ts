@@ -2,6 +2,7 @@
  * Reads the WAN replication settings of maps: the replication that receives the changes of a map,
  * the statistics of its entries, and its Merkle tree. Tested by wan-reading.spec.ts.
  */
+import { getOrCreate } from '../base/get-or-create.ts';
 import { pathText, quoted } from '../config/finding-list.ts';
 import { hintOf, nearestNames } from '../config/nearest-name.ts';
 import { defaultsOf, type SectionReading } from '../config/section-reading.ts';
@@ -44,11 +45,8 @@ export function readMapWan(
   reading: SectionReading,
 ): ReadonlyMap<string, MapWan> {
   const drafts = new Map<string, Draft>();
-  const draftOf = ([, map = '']: readonly string[]): Draft => {
-    const draft = drafts.get(map) ?? { ref: undefined, statements: new Map(), filters: [] };
-    drafts.set(map, draft);
-    return draft;
-  };
+  const draftOf = ([, map = '']: readonly string[]): Draft =>
+    getOrCreate(drafts, map, () => ({ ref: undefined, statements: new Map(), filters: [] }));
   for (const block of blocks) {
     const { pattern, path, name } = block;
     if (pattern !== REF_PATH || name === '') continue;

@@ -4,9 +4,10 @@
  * member lacks (classes, discovery) are refused; settings without effect are left to a warning.
  */
 
+import { getOrCreate } from '../base/get-or-create.ts';
 import { pathText, quoted } from '../config/finding-list.ts';
 import { isOn } from '../config/refused-settings.ts';
-import { mapIn, SectionReading } from '../config/section-reading.ts';
+import { SectionReading } from '../config/section-reading.ts';
 import { pathOf } from '../config/setting.ts';
 import { type Sourced, sourceOf } from '../config/setting-table.ts';
 import type { Place } from '../config/source.ts';
@@ -134,8 +135,8 @@ class WanReader {
       const { pattern, name } = block;
       // An empty name is a problem reported elsewhere.
       if (name === '') continue;
-      if (pattern === REPLICATION_PATTERN) mapIn(this.#drafts, name);
-      else if (pattern === ENDPOINT_PATTERN) mapIn(this.#endpoints, name);
+      if (pattern === REPLICATION_PATTERN) this.#draftsOf(name);
+      else if (pattern === ENDPOINT_PATTERN) this.#endpointOf(name);
       else if (pattern === PUBLISHER_PATH) this.#addDraft(block, name);
     }
     for (const section of this.#text.written) {
@@ -149,8 +150,16 @@ class WanReader {
     }
   }
 
+  #draftsOf(replication: string): Map<string, Draft> {
+    return getOrCreate(this.#drafts, replication, () => new Map());
+  }
+
+  #endpointOf(name: string): Map<string, Statement> {
+    return getOrCreate(this.#endpoints, name, () => new Map());
+  }
+
   #addDraft({ path, at }: Pick<Draft, 'path' | 'at'>, name: string | undefined): void {
-    const drafts = mapIn(this.#drafts, path[1] ?? '');
+    const drafts = this.#draftsOf(path[1] ?? '');
     const key = path[PUBLISHER_DEPTH - 1] ?? '';
     if (drafts.has(key)) return;
     const draft = { path, at, name, rows: new Map(), statements: new Map(), sections: new Map() };
@@ -166,7 +175,7 @@ class WanReader {
     if (pattern.startsWith(`${ENDPOINT_PATTERN}.`)) {
       const [, , name = ''] = path;
       // An endpoint configuration without a name is not a block.
-      const statements = name === '' ? mapIn(this.#endpoints, '') : this.#endpoints.get(name);
+      const statements = name === '' ? this.#endpointOf('') : this.#endpoints.get(name);
       statements?.set(path.slice(3).join('.'), statement);
     } else if (pattern === `${REPLICATION_PATTERN}.consumer.class-name`) {
       this.#reading.refuse(statement, `${NO_CLASS}remove it: a member receives without it`);

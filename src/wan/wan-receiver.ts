@@ -132,7 +132,7 @@ export class WanReceiver implements Receiver {
     this.#receivedBytesMax = exceptionBytes(parts.queueBytesMax);
     this.#trees = new TreeResponder(parts);
     this.#rules = new EventRules(parts.requestLimits);
-    this.#own = makerOf(parts.dataSetId, 0);
+    this.#own = makerOf(parts.dataSetId);
   }
 
   /** Whether events that were acknowledged on receipt are not applied yet. */
@@ -309,7 +309,7 @@ export class WanReceiver implements Receiver {
   #merge(change: Mutation, policy: MergePolicy, sender: Buffer, syncBegan: Version): number {
     const { dataSetId, engine, onKnown } = this.#parts;
     const { path } = change;
-    if (change.maker === 0 && change.operation !== CLEAR) change.maker = makerOf(sender, 0);
+    if (change.maker === 0 && change.operation !== CLEAR) change.maker = makerOf(sender);
     if (change.maker === this.#own) change.maker = 0;
     this.#isOutdated = false;
     // Most changes were made by the sender itself.

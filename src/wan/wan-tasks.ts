@@ -4,8 +4,10 @@
  * synchronisation compares them again and sends only the entries that differ. If a comparison is
  * not possible, it sends all of the map. Tested by check.spec.ts.
  */
+
 import type { Clock } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
+import { getOrCreate } from '../base/get-or-create.ts';
 import { Span } from '../base/span.ts';
 import { Version } from '../engine/version.ts';
 import type { Sender } from './batch.ts';
@@ -162,13 +164,12 @@ export class WanTasks {
 
   async #check(publisher: WanPublisher, map: Buffer, task: WanTask): Promise<Differences> {
     const differences = await this.#compare(publisher, map, (checked) => task.advance(checked));
-    const maps = this.#checked.get(publisher) ?? new Set();
+    const maps = getOrCreate(this.#checked, publisher, () => new Set());
     maps.add(map.toString('latin1'));
     for (const oldest of maps) {
       if (maps.size <= CHECKED_MAPS_MAX) break;
       maps.delete(oldest);
     }
-    this.#checked.set(publisher, maps);
     return differences;
   }
 
