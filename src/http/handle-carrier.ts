@@ -211,26 +211,21 @@ function onRead(this: TcpHandle): void {
 
 function ignoreRead(): void {}
 
-function onWritten(this: HandleRequest, status: number): void {
-  const carrier = this.owner as HandleCarrier;
-  this.owner = undefined;
-  try {
-    carrier.onWritten(status);
-  } catch (error) {
-    carrier.destroy();
-    throw error;
-  }
-}
+const onWritten = onDone('onWritten');
+const onShutDown = onDone('onShutDown');
 
-function onShutDown(this: HandleRequest, status: number): void {
-  const carrier = this.owner as HandleCarrier;
-  this.owner = undefined;
-  try {
-    carrier.onShutDown(status);
-  } catch (error) {
-    carrier.destroy();
-    throw error;
-  }
+/** Returns the function that a request calls when it is done. */
+function onDone(event: 'onWritten' | 'onShutDown') {
+  return function (this: HandleRequest, status: number): void {
+    const carrier = this.owner as HandleCarrier;
+    this.owner = undefined;
+    try {
+      carrier[event](status);
+    } catch (error) {
+      carrier.destroy();
+      throw error;
+    }
+  };
 }
 
 function onClosed(this: TcpHandle): void {
