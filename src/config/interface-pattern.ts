@@ -52,8 +52,8 @@ function matches(pattern: string, address: string): boolean {
   if (pattern === address) return true;
   const separator = address.includes(':') ? ':' : '.';
   const base = separator === ':' ? 16 : 10;
-  const wanted = expanded(pattern, separator);
-  const parts = expanded(address, separator);
+  const wanted = partsOfAddress(pattern, separator);
+  const parts = partsOfAddress(address, separator);
   if (wanted.length !== parts.length) return false;
   return parts.every((part, index) => partMatches(wanted[index] ?? '', part, base));
 }
@@ -67,7 +67,7 @@ function partMatches(wanted: string, part: string, base: number): boolean {
 }
 
 /** Returns the parts of an address; in IPv6 with the zeros that `::` stands for. */
-function expanded(address: string, separator: string): string[] {
+export function partsOfAddress(address: string, separator: string): string[] {
   if (separator === '.') return address.split('.');
   const [head = '', tail] = address.split('::');
   const front = head.split(':').filter((part) => part !== '');

@@ -1,3 +1,6 @@
+/** The network of a client's address. */
+import { partsOfAddress } from '../config/interface-pattern.ts';
+
 /**
  * Returns the network that failed logins and waiting computations are counted by: for IPv6 the /64,
  * within which a client chooses its addresses; for IPv4 the address. An IPv4 address in the mapped
@@ -7,14 +10,7 @@ export function networkOf(address: string): string {
   const plain = withoutMapping(address);
   if (!plain.includes(':')) return plain;
   const [numbers = '', zone] = plain.split('%');
-  const [head = '', tail] = numbers.split('::');
-  const groups = head === '' ? [] : head.split(':');
-  if (tail !== undefined) {
-    const rest = tail === '' ? 0 : tail.split(':').length;
-    while (groups.length + rest < GROUPS && groups.length < NETWORK_GROUPS) groups.push('0');
-    groups.push(...tail.split(':'));
-  }
-  const network = groups.slice(0, NETWORK_GROUPS).join(':');
+  const network = partsOfAddress(numbers, ':').slice(0, NETWORK_GROUPS).join(':');
   // The addresses of this network are valid only on the link of the interface that the zone names.
   return zone === undefined ? network : `${network}%${zone}`;
 }
@@ -24,5 +20,4 @@ export function withoutMapping(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }
 
-const GROUPS = 8;
 const NETWORK_GROUPS = 4;

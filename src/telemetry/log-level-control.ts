@@ -9,7 +9,7 @@ export class LogLevelControl {
   readonly #log: Log;
   #configured: LogLevel;
   #chosen: LogLevel | undefined;
-  readonly #listeners: (() => void)[] = [];
+  #onChange: () => void = () => {};
 
   constructor(log: Log, configured: LogLevel) {
     this.#log = log;
@@ -18,7 +18,7 @@ export class LogLevelControl {
 
   /** Calls the listener now and after every change. */
   listen(listener: () => void): void {
-    this.#listeners.push(listener);
+    this.#onChange = listener;
     listener();
   }
 
@@ -45,6 +45,6 @@ export class LogLevelControl {
 
   #apply(): void {
     this.#log.level = LOG_LEVELS[this.#chosen ?? this.#configured];
-    for (const listener of this.#listeners) listener();
+    this.#onChange();
   }
 }
