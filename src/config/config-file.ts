@@ -60,7 +60,7 @@ export interface FileContent {
   /** The first file's root, if it is valid. */
   readonly root: Root | undefined;
   /** The first file, if it is a pipe that has now been read. */
-  readonly piped?: files.PipedFile;
+  readonly piped?: files.NamedFile;
 }
 
 interface FileReading {
@@ -84,25 +84,17 @@ export async function readConfigFile(
   reading: FileReading,
 ): Promise<FileContent> {
   const piped = mayBePipe ? files.readPipe(file) : undefined;
-  if (piped !== undefined) return { ...(await readPipedFile(piped, reading)), piped };
-  return await readBytes(file, files.readRegularFile(file), reading);
+  if (piped !== undefined) return { ...(await readNamedFile(piped, reading)), piped };
+  return await readNamedFile({ name: file, ...files.readRegularFile(file) }, reading);
 }
 
-/** Reads a configuration whose bytes were read from a pipe earlier. */
-export async function readPipedFile(
-  file: files.PipedFile,
-  reading: FileReading,
-): Promise<FileContent> {
-  return await readBytes(file.name, file, reading);
-}
-
-async function readBytes(
-  name: string,
-  file: files.FileBytes,
+/** Reads a file whose bytes have been read, for example from a pipe earlier. */
+export async function readNamedFile(
+  file: files.NamedFile,
   reading: FileReading,
 ): Promise<FileContent> {
   const reader = new FileReader(reading);
-  await reader.readFile(name, file, []);
+  await reader.readFile(file.name, file, []);
   return reader.end();
 }
 

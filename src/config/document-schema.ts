@@ -115,7 +115,10 @@ class NotationReader {
   #addTokens(content: SectionSchema, tokens: string): void {
     for (const token of tokens.split(' ')) {
       if (token === '...') content.isOpen = true;
-      else if (token !== '') this.#add(content, token, () => leafContent(token));
+      else if (token !== '') {
+        // The types `a` and `o` allow any content.
+        this.#add(content, token, () => ({ children: new Map(), isOpen: /=[ao]$/.test(token) }));
+      }
     }
   }
 
@@ -226,13 +229,6 @@ function joinedLines(notation: string): string[] {
 function stepsOf(key: string): string[] {
   if (!/[[{]/.test(key)) return [key];
   return key.match(/\{\}|\[\]|[^{}[\]]+/g) ?? [];
-}
-
-/**
- * Returns the content of a setting without known content; the types `a` and `o` allow any content.
- */
-function leafContent(token: string): SectionSchema {
-  return { children: new Map(), isOpen: /=[ao]$/.test(token) };
 }
 
 function emptyContent(): SectionSchema {

@@ -182,8 +182,8 @@ export interface FileBytes {
   readonly place: FilePlace;
 }
 
-/** The first file, read from a pipe, which can be read only once. */
-export interface PipedFile extends FileBytes {
+/** A file by its name, such as the first one, read from a pipe, which can be read only once. */
+export interface NamedFile extends FileBytes {
   readonly name: string;
 }
 
@@ -212,7 +212,7 @@ export function readRegularFile(file: string): FileBytes {
  * Reads a pipe, or returns undefined if the file is not one. Throws FileFault or the system's
  * error.
  */
-export function readPipe(file: string): PipedFile | undefined {
+export function readPipe(file: string): NamedFile | undefined {
   const kind = kindOf(statSync(file, { bigint: true }));
   const inherited = kind === SOCKET ? INHERITED.exec(file)?.[1] : undefined;
   if (kind !== PIPE && inherited === undefined) return undefined;

@@ -16,7 +16,6 @@ import {
   isHidden,
   isNamed,
   MASK,
-  type NamedSetting,
   notExpected,
   pathOf,
 } from './setting.ts';
@@ -177,7 +176,8 @@ export function resolveValues(
       if (faultCount > FINDINGS_MAX) continue;
       const isOutOfRange = 'fault' in parsed && parsed.fault === 'range';
       const isNoName = name === undefined && isNamed(row);
-      const hint = isNoName ? nameHint(assignment, row) : '';
+      const known = isNoName ? row.fallback.keys() : [];
+      const hint = hintOf(nearestNames(assignment.name ?? '', known));
       const message = wrongValue(assignment, row) + hint;
       const place = assignment.path === undefined ? '' : assignment.source.name;
       faults.push({ ...finding('error', message, place), isOutOfRange });
@@ -211,11 +211,6 @@ function wrongValue({ source, path, seen, text, expects }: Assignment, row: AnyS
   const shown = isHidden(row, whole) ? MASK : quoted(whole);
   const reason = notExpected(expects === undefined ? row : { ...row, expects }, whole);
   return `Cannot use ${subject ?? source.name} ${shown}: ${reason}`;
-}
-
-/** Returns a hint with the nearest known name, as it is written in a file. */
-function nameHint({ name = '' }: Assignment, row: NamedSetting<string, unknown>): string {
-  return hintOf(nearestNames(name, row.fallback.keys()));
 }
 
 export interface SettingFlag {

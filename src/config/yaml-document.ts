@@ -74,7 +74,7 @@ function composed(
   documents.push(...composer.end());
   for (const { errors } of [...documents, composer.streamInfo()]) {
     for (const { message, pos } of errors) {
-      reader.complain(pos[0], () => `Cannot read YAML: ${firstLine(message)}`);
+      reader.complain(pos[0], () => `Cannot read YAML: ${message.split('\n', 1)[0]}`);
     }
   }
   if (second !== undefined) {
@@ -195,10 +195,6 @@ class YamlReader {
     const { line, col } = this.#lines.linePos(offset);
     return { file: this.#file, line: Math.max(line, 1), column: Math.max(col, 1) };
   }
-}
-
-function firstLine(message: string): string {
-  return message.split('\n', 1)[0] ?? '';
 }
 
 /**

@@ -1,6 +1,7 @@
 /**
  * A member in the process of another program: `startMember`, and the member that it resolves with.
  */
+import { setTimeout as passed } from 'node:timers/promises';
 import type { Span } from '../base/span.ts';
 import { linesOf } from '../config/finding.ts';
 import { GridMap } from '../local/grid-map.ts';
@@ -95,7 +96,7 @@ export class EmbeddedMember {
 
   async #drain(): Promise<void> {
     this.#member.withdraw();
-    if (this.#delaySeconds > 0) await passed(this.#delaySeconds);
+    if (this.#delaySeconds > 0) await passed(this.#delaySeconds * 1000);
     this.#data.close();
     await this.#member.drain();
   }
@@ -116,8 +117,4 @@ export async function startMember(options: MemberOptions = {}): Promise<Embedded
   const load = async () => (await import('../member/reading-thread.ts')).loadInThread(request);
   const member = await start(config, log, load, undefined, memberAudit(options.log));
   return new EmbeddedMember(member, config.shutdownDelaySeconds);
-}
-
-function passed(seconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 }

@@ -165,7 +165,7 @@ export class HttpServer implements ResponseSender, CarrierHost {
     this.servedHosts = options.servedHosts;
     this.arena = new OutputArena(options.fieldLines, this.limits.headerBytesMax, options.onBadType);
     this.#closesIdle = options.closesIdle ?? false;
-    this.#carry = options.carry ?? socketCarrier;
+    this.#carry = options.carry ?? ((socket, host) => new SocketCarrier(socket, host));
     this.#usesHandles = options.carry === undefined && options.tls === undefined;
     this.#onNoHandles = options.onNoHandles;
     this.inFlight = new InFlightBudget(this.limits.inFlightBytesMax);
@@ -454,8 +454,4 @@ export class HttpServer implements ResponseSender, CarrierHost {
   #open(carrier: Carrier): void {
     new Connection(this, carrier);
   }
-}
-
-function socketCarrier(socket: Socket, host: CarrierHost): Carrier {
-  return new SocketCarrier(socket, host);
 }

@@ -128,10 +128,7 @@ function defaultText(row: AnySetting): string {
 
 function exampleOf(row: AnySetting, name: string): string {
   if (row.example !== undefined) return row.isList ? JSON.stringify([row.example]) : row.example;
-  return exampleValue(isNamed(row) ? (row.fallback.get(name) ?? 0) : row.fallback);
-}
-
-function exampleValue(value: unknown): string {
+  const value = isNamed(row) ? (row.fallback.get(name) ?? 0) : row.fallback;
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 

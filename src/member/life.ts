@@ -44,7 +44,8 @@ export async function start<Config>(
     const closed = close(parts).catch(() => {});
     // Data that is not recovered yet cannot be lost, and a disk may hang: the recovery ends at its
     // next slice, and a stop need not wait for it.
-    if (phase === 'enter' || !isStop(error)) await closed;
+    const isStop = error instanceof GridError && error.code === 'STOPPED_RECOVERING';
+    if (phase === 'enter' || !isStop) await closed;
     throw error;
   }
 }
@@ -86,8 +87,4 @@ export async function change<Config>(
 
 function throwFirst(results: readonly PromiseSettledResult<unknown>[]): void {
   for (const result of results) if (result.status === 'rejected') throw result.reason;
-}
-
-function isStop(error: unknown): boolean {
-  return error instanceof GridError && error.code === 'STOPPED_RECOVERING';
 }

@@ -8,7 +8,7 @@ import { lazyModule } from '../base/lazy-module.ts';
 import type { FileContent } from '../config/config-file.ts';
 import { ENDPOINT_GROUP_NAMES, parseEndpointGroup } from '../config/endpoint-group.ts';
 import type { EnvironmentContent } from '../config/environment.ts';
-import type { PipedFile } from '../config/file-text.ts';
+import type { NamedFile } from '../config/file-text.ts';
 import { ConfigFault, configFault, type Finding, finding } from '../config/finding.ts';
 import { byPlace, FindingList, pathText, quoted, shown } from '../config/finding-list.ts';
 import {
@@ -49,7 +49,7 @@ export interface ConfigRequest {
    * The configuration file: its name (default: GRID_CONFIG), a text in its place, or the content of
    * a pipe.
    */
-  readonly file: string | ConfigText | PipedFile | undefined;
+  readonly file: string | ConfigText | NamedFile | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly flags: readonly Assignment[];
   /** Called while a long file is read, with the progress: `conf.yaml, 40 %`. */
@@ -77,7 +77,7 @@ export interface LoadedConfig {
    * The file, if it was a pipe, which can be read only once; later requests pass it instead of a
    * name.
    */
-  readonly piped?: PipedFile | undefined;
+  readonly piped?: NamedFile | undefined;
 }
 
 /**
@@ -154,7 +154,7 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
       ...refused.end(),
       ...wan.reading.refused.end(),
       ...shown(wan.reading.warnings, 'warnings'),
-      ...unknownWarnings(file),
+      ...(file === undefined ? [] : shown(file.unknown, 'unknown names')),
       ...unsetWarnings(file),
       ...pipeWarnings(request),
       ...configWarnings(config),
@@ -218,10 +218,10 @@ async function readFile(
   mayBePipe: boolean,
 ): Promise<FileContent | undefined> {
   if (file === undefined) return undefined;
-  const { fileFault, readConfigFile, readConfigText, readPipedFile } = await configFile();
+  const { fileFault, readConfigFile, readConfigText, readNamedFile } = await configFile();
   const reading = { environment, onProgress, ownPaths: TABLE.ownPaths, ...(await meanings()) };
   if (typeof file !== 'string') {
-    if ('bytes' in file) return await readPipedFile(file, reading);
+    if ('bytes' in file) return await readNamedFile(file, reading);
     return await readConfigText('configuration', file.text, reading);
   }
   try {
@@ -342,10 +342,6 @@ function unsetProblems({ unset }: FileContent): FindingList {
     problems.refuse(statement, () => missingVariable(name));
   }
   return problems;
-}
-
-function unknownWarnings(file: FileContent | undefined): Finding[] {
-  return file === undefined ? [] : shown(file.unknown, 'unknown names');
 }
 
 function unsetWarnings(file: FileContent | undefined): Finding[] {

@@ -101,8 +101,9 @@ export function memoryWarning(
   config: MemoryShares,
   memory: MachineMemory = machineMemory(),
 ): string | undefined {
-  const { maxMemory, inFlightBytesMax, wanQueueBytesMax } = config;
-  const ofWan = takesPartInWan(config) ? wanBytes(wanQueueBytesMax) : 0;
+  const { maxMemory, inFlightBytesMax, wanQueueBytesMax, endpointGroups, wanReplications } = config;
+  const hasWan = wanReplications.size > 0 || endpointGroups.get('WAN') === true;
+  const ofWan = hasWan ? wanBytes(wanQueueBytesMax) : 0;
   const all = maxMemory + inFlightBytesMax + PROCESS_BYTES + ofWan;
   if (all <= memory.bytes) return undefined;
   const queues =
@@ -119,14 +120,6 @@ interface MemoryShares
   extends Pick<MemorySettings, 'maxMemory' | 'inFlightBytesMax' | 'wanQueueBytesMax'> {
   readonly endpointGroups: ReadonlyMap<string, boolean>;
   readonly wanReplications: ReadonlyMap<string, unknown>;
-}
-
-/** Whether the member has publishers, or may receive changes of other clusters. */
-function takesPartInWan({
-  endpointGroups,
-  wanReplications,
-}: Pick<MemoryShares, 'endpointGroups' | 'wanReplications'>): boolean {
-  return wanReplications.size > 0 || endpointGroups.get('WAN') === true;
 }
 
 function inMib(bytes: number): string {

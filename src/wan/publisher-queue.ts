@@ -144,7 +144,7 @@ export class PublisherQueue {
     if (lane.count === lane.numberedCount) return;
     const keys = this.#keys?.[lane.number] ?? this.#keysToSkip(lane);
     for (;;) {
-      const position = keys.findUpTo(name, key, version);
+      const position = keys.find(name, key, version);
       if (position < 0) return;
       lane.skipAt(position);
       compact(lane, keys);

@@ -38,12 +38,11 @@ export class WaitingKeys {
     return this.#stored.version;
   }
 
-  /** Returns the position of the waiting record of the map's key; -1 for none. */
-  find(map: Span, key: Span): number {
-    return this.#find(map, key, undefined);
-  }
-
-  #find(map: Span, key: Span, version: Version | undefined): number {
+  /**
+   * Returns the position of the waiting record of the map's key; -1 for none. With `version`, only of a
+   * record whose version is not after that.
+   */
+  find(map: Span, key: Span, version?: Version): number {
     const hash = this.#hash(map, key);
     const mask = this.#positions.length - 1;
     for (let place = hash & mask; ; place = (place + 1) & mask) {
@@ -54,11 +53,6 @@ export class WaitingKeys {
       if (!isSame(this.#stored.name, map) || !isSame(this.#stored.key, key)) continue;
       if (version === undefined || !this.#stored.version.isAfter(version)) return position;
     }
-  }
-
-  /** Finds like `find`, but only records whose version is not after this one. */
-  findUpTo(map: Span, key: Span, version: Version): number {
-    return this.#find(map, key, version);
   }
 
   /**
