@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ViewedBytes } from '../../src/base/copy-bytes.ts';
 import { SET } from '../../src/engine/mutation.ts';
-import { CHUNK_BYTES_MAX, ChunkPool } from '../../src/wan/chunk-pool.ts';
+import { ChunkPool, LANE_CHUNK_BYTES_MAX } from '../../src/wan/chunk-pool.ts';
 import { Lane } from '../../src/wan/lane.ts';
 import type { LaneChunk } from '../../src/wan/lane-chunk.ts';
 import type { LaneContent } from '../../src/wan/lane-content.ts';
@@ -12,7 +12,7 @@ import { changeOf } from './messages.ts';
 describe('ChunkPool', () => {
   it('returns chunks whose lengths are powers of two, and separate chunks for longer records', () => {
     const pool = new ChunkPool();
-    const wanted = [1, 2048, 2048 + 1, CHUNK_BYTES_MAX, CHUNK_BYTES_MAX + 8];
+    const wanted = [1, 2048, 2048 + 1, LANE_CHUNK_BYTES_MAX, LANE_CHUNK_BYTES_MAX + 8];
     const lengths = wanted.map((bytes) => pool.acquire(bytes, 0).bytes.length);
     assert.deepEqual(lengths, [2048, 2048, 4096, 262_144, 262_152]);
   });
@@ -33,7 +33,7 @@ describe('ChunkPool', () => {
     const pool = new ChunkPool();
     for (const [bytes, isShared] of [
       [4000, true],
-      [CHUNK_BYTES_MAX + 8, false],
+      [LANE_CHUNK_BYTES_MAX + 8, false],
     ] as const) {
       const chunk = pool.acquire(bytes, 0);
       chunk.isShared = isShared;
@@ -45,10 +45,10 @@ describe('ChunkPool', () => {
   it('retains at most 4 MiB of free chunks', () => {
     const pool = new ChunkPool();
     const count = 16;
-    const chunks = Array.from({ length: count + 1 }, () => pool.acquire(CHUNK_BYTES_MAX, 0));
+    const chunks = Array.from({ length: count + 1 }, () => pool.acquire(LANE_CHUNK_BYTES_MAX, 0));
     for (const chunk of chunks) pool.release(chunk);
     const taken = new Set<LaneChunk>();
-    for (const _ of chunks) taken.add(pool.acquire(CHUNK_BYTES_MAX, 0));
+    for (const _ of chunks) taken.add(pool.acquire(LANE_CHUNK_BYTES_MAX, 0));
     assert.deepEqual(
       chunks.map((chunk) => taken.has(chunk)),
       chunks.map((_, index) => index < count),

@@ -60,7 +60,7 @@ const EVERY = 0xffff;
 const KEY_BYTES_MAX = 2 ** 24 - 1;
 const VALUE_BYTES_MAX = 2 ** 30;
 const MAX_IDLE_SECONDS_MAX = 2 ** 31 - 1;
-const COUNT_MAX = 2 ** 32 - 1;
+const WORD_MAX = 2 ** 32 - 1;
 
 /** Returns those of the fields that the change has. */
 export function fieldsOf(change: Mutation, among: number): number {
@@ -233,7 +233,7 @@ function writeFields(view: DataView, at: number, fields: number, change: Mutatio
     const { hits, lastAccessSeconds, tombstone } = change;
     next =
       change.operation === SET
-        ? writeWords(view, next, Math.min(hits, COUNT_MAX), Math.min(lastAccessSeconds, COUNT_MAX))
+        ? writeWords(view, next, Math.min(hits, WORD_MAX), Math.min(lastAccessSeconds, WORD_MAX))
         : writeWords(view, next, tombstone.low, tombstone.high);
   }
   if ((fields & HAS_MAKER) !== 0) {

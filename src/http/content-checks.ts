@@ -12,7 +12,7 @@ import type { RequestHead } from './request-head.ts';
 import type { HttpServer } from './server.ts';
 
 /** Maximum amount of unwanted content that is read to let the connection continue, in bytes. */
-export const DROPPED_BYTES_MAX = 1048576;
+export const DROPPED_CONTENT_BYTES_MAX = 1048576;
 
 /** Returns whether the head passes; if not, the request has been refused. */
 export function passesContentChecks(request: Request): boolean {
@@ -37,7 +37,7 @@ export function expectsContinue(head: RequestHead): boolean {
 
 /** Whether the connection ends, rather than reading and dropping the rest of refused content. */
 export function endsInsteadOfDropping(head: RequestHead, hasUnread: boolean): boolean {
-  return head.contentLength > DROPPED_BYTES_MAX || (!hasUnread && expectsContinue(head));
+  return head.contentLength > DROPPED_CONTENT_BYTES_MAX || (!hasUnread && expectsContinue(head));
 }
 
 /** Refuses content that was dropped, because it is too long or the budget has no room for it. */

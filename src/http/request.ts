@@ -27,7 +27,7 @@ import type { RequestHandler } from './application.ts';
 import { Body } from './body.ts';
 import type { Connection } from './connection.ts';
 import {
-  DROPPED_BYTES_MAX,
+  DROPPED_CONTENT_BYTES_MAX,
   endsInsteadOfDropping,
   expectsContinue,
   passesContentChecks,
@@ -383,7 +383,7 @@ export class Request implements BytesRetainer {
       if (body.isDropped) refuseContent(this, this.#server);
       else this.invite();
     }
-    return this.isAnswered && body.announced > DROPPED_BYTES_MAX;
+    return this.isAnswered && body.announced > DROPPED_CONTENT_BYTES_MAX;
   }
 
   /** Writes `100 Continue`, once, if the client waits for it and all earlier responses are written. */

@@ -19,7 +19,7 @@ import { isBodiless } from './status.ts';
 export type Fields = Readonly<Record<string, string>>;
 
 /** Room for a head without its content type and further fields, in bytes. */
-const HEAD_BYTES_MAX = 320;
+const PLAIN_HEAD_BYTES = 320;
 /** Length of the colon, space and line end of a field, in bytes. */
 const SEPARATOR_BYTES = 4;
 
@@ -104,7 +104,7 @@ export class Response {
   /** Returns the room for the head, in bytes. */
   #headBytesMax({ responseLines }: Request): number {
     const { contentType, fields } = this;
-    let bytes = HEAD_BYTES_MAX + contentType.end - contentType.start + responseLines.length;
+    let bytes = PLAIN_HEAD_BYTES + contentType.end - contentType.start + responseLines.length;
     if (fields === undefined) return bytes;
     for (const name in fields) bytes += name.length + fields[name]!.length + SEPARATOR_BYTES;
     return bytes;

@@ -166,7 +166,7 @@ class SyncReceiver implements Receiver {
 }
 
 const NO_OPTIONS: SetOptions = {};
-const SECONDS_MAX = 2 ** 31 - 1;
+const LIFETIME_MAX = 2 ** 31 - 1;
 
 function lifetimeOf(options: SetOptions, configured: Lifetime): Lifetime {
   const { timeToLiveSeconds, maxIdleSeconds } = options;
@@ -183,10 +183,10 @@ function lifetimeOf(options: SetOptions, configured: Lifetime): Lifetime {
 function checkSeconds(option: string, seconds: number | undefined): void {
   if (
     seconds === undefined ||
-    (Number.isInteger(seconds) && seconds >= 0 && seconds <= SECONDS_MAX)
+    (Number.isInteger(seconds) && seconds >= 0 && seconds <= LIFETIME_MAX)
   )
     return;
-  throw new RangeError(`Cannot use ${option} ${seconds}: not an integer from 0 to ${SECONDS_MAX}`);
+  throw new RangeError(`Cannot use ${option} ${seconds}: not an integer from 0 to ${LIFETIME_MAX}`);
 }
 
 function nothing(): void {}

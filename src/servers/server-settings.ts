@@ -28,7 +28,7 @@ const TARGET_BYTES_MAX = 65536;
 /** Largest limit, in bytes: a value is stored in one buffer. */
 const BODY_BYTES_LIMIT = 1_073_741_824;
 const IN_FLIGHT_BYTES_LIMIT = 1_099_511_627_776;
-const COUNT_MAX = 1_000_000;
+const COUNT_LIMIT = 1_000_000;
 const DAY_SECONDS = 86_400;
 
 export const ADDRESS_SETTINGS = {
@@ -146,7 +146,7 @@ export const LIMIT_SETTINGS = {
     about: 'Open connections; the next one gets 503 and is closed',
     fallback: 10_000,
     minimum: 1,
-    maximum: COUNT_MAX,
+    maximum: COUNT_LIMIT,
   }),
   pipelineMax: integerSetting({
     path: 'network.http.pipeline-max',
@@ -156,7 +156,7 @@ export const LIMIT_SETTINGS = {
       'sent yet, and the connection is closed if they wait for a poll',
     fallback: 1024,
     minimum: 1,
-    maximum: COUNT_MAX,
+    maximum: COUNT_LIMIT,
   }),
   headerTimeoutSeconds: secondsSetting(
     'header-timeout-seconds',

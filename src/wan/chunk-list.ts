@@ -1,5 +1,5 @@
 /** The list of a lane's chunks, oldest first. Tested by lane.spec.ts. */
-import { CHUNK_BYTES_MAX, type ChunkPool } from './chunk-pool.ts';
+import { type ChunkPool, LANE_CHUNK_BYTES_MAX } from './chunk-pool.ts';
 import type { LaneChunk } from './lane-chunk.ts';
 import { recordBytes } from './lane-record.ts';
 
@@ -15,8 +15,8 @@ export class ChunkList {
   withRoom(eventBytes: number, tail: number): LaneChunk {
     const last = this.list.at(-1);
     if (last?.hasRoom(eventBytes)) return last;
-    // Each chunk is twice as long as the previous one, up to CHUNK_BYTES_MAX.
-    const doubled = last === undefined ? 0 : Math.min(CHUNK_BYTES_MAX, last.bytes.length * 2);
+    // Each chunk is twice as long as the previous one, up to LANE_CHUNK_BYTES_MAX.
+    const doubled = last === undefined ? 0 : Math.min(LANE_CHUNK_BYTES_MAX, last.bytes.length * 2);
     const chunk = this.#pool.acquire(Math.max(recordBytes(eventBytes), doubled), tail);
     this.list.push(chunk);
     return chunk;

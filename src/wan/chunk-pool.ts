@@ -9,7 +9,7 @@ import { LaneChunk } from './lane-chunk.ts';
  * Lengths of pooled chunks, in bytes: powers of two. A longer record gets a chunk of its length.
  */
 const CHUNK_BYTES_MIN = 2048;
-export const CHUNK_BYTES_MAX = 262_144;
+export const LANE_CHUNK_BYTES_MAX = 262_144;
 /** Maximum size of the free chunks, in bytes. */
 const FREE_BYTES_MAX = 4_194_304;
 
@@ -33,7 +33,7 @@ export class ChunkPool {
   /** Returns a chunk that is no longer used to the pool. */
   release(chunk: LaneChunk): void {
     const { length } = chunk.bytes;
-    if (chunk.isShared || length > CHUNK_BYTES_MAX) return;
+    if (chunk.isShared || length > LANE_CHUNK_BYTES_MAX) return;
     if (this.#freeBytes + length > FREE_BYTES_MAX) return;
     this.#freeBytes += length;
     const free = this.#free.get(length);
@@ -43,7 +43,7 @@ export class ChunkPool {
 }
 
 function lengthFor(bytes: number): number {
-  if (bytes > CHUNK_BYTES_MAX) return bytes;
+  if (bytes > LANE_CHUNK_BYTES_MAX) return bytes;
   let length = CHUNK_BYTES_MIN;
   while (length < bytes) length *= 2;
   return length;

@@ -23,13 +23,13 @@ export interface TransportResponse {
 /** Maximum size of a response body, in bytes; no member's response is nearly as long. */
 export const RESPONSE_BYTES_MAX = 65_536;
 
-const TEXT_LENGTH_MAX = 500;
+const TEXT_LENGTH_SHOWN = 500;
 
 /** Describes a response other than 200 for logs and terminals; its body may be anything. */
 export function statusText({ status, body }: TransportResponse): string {
   const text = Buffer.from(body)
     .toString()
-    .slice(0, TEXT_LENGTH_MAX)
+    .slice(0, TEXT_LENGTH_SHOWN)
     .replace(/\p{Cc}+/gu, ' ');
   return text === '' ? `${status}` : `${status}, ${text}`;
 }

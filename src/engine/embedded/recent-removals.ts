@@ -11,8 +11,8 @@
 import type { Mutation } from '../mutation.ts';
 import { Version } from '../version.ts';
 
-const COUNT_MAX = 2 ** 16;
-const MASK = COUNT_MAX - 1;
+const REMOVALS_MAX = 2 ** 16;
+const MASK = REMOVALS_MAX - 1;
 
 /**
  * The hash, partition and length, the two words of the version and of the life, the previous
@@ -32,8 +32,8 @@ export class RecentRemovals {
 
   add(removal: Mutation, hash: number): void {
     if (this.#count === 0) {
-      this.#ring = new Int32Array(COUNT_MAX * RING_WORDS);
-      this.#heads = new Int32Array(COUNT_MAX);
+      this.#ring = new Int32Array(REMOVALS_MAX * RING_WORDS);
+      this.#heads = new Int32Array(REMOVALS_MAX);
     }
     const { version } = removal;
     if (version.isAfter(this.#latest)) this.#latest.copyFrom(version);
@@ -55,7 +55,7 @@ export class RecentRemovals {
     const { version } = set;
     // In the log of one member a set is later than everything before it.
     if (this.#count === 0 || version.isAfter(this.#latest)) return false;
-    const oldest = Math.max(this.#count - COUNT_MAX, 0);
+    const oldest = Math.max(this.#count - REMOVALS_MAX, 0);
     for (let number = this.#heads[hash & MASK]!; number > oldest; ) {
       const at = (number & MASK) * RING_WORDS;
       if (this.#isAt(at, set, hash)) return true;

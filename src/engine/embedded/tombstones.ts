@@ -28,7 +28,7 @@ import { HASH_BYTES, TombstoneHash } from './tombstone-hash.ts';
 import { TombstoneIndex } from './tombstone-index.ts';
 
 const RETENTION_MS = 86_400_000;
-const COUNT_MAX = 1_000_000;
+const TOMBSTONES_MAX = 1_000_000;
 /** Tombstones that one step of the timer drops, and the pause before the next step. */
 const STEP_COUNT = 1000;
 const STEP_PAUSE_MS = 2;
@@ -69,7 +69,7 @@ export class Tombstones implements TombstoneFigures {
     this.#store = store;
     this.#clock = store.clock;
     this.#retentionSeconds = Math.ceil((options.tombstoneRetentionMs ?? RETENTION_MS) / 1000);
-    this.#countMax = Math.max(options.tombstonesMax ?? COUNT_MAX, 1);
+    this.#countMax = Math.max(options.tombstonesMax ?? TOMBSTONES_MAX, 1);
     this.#onDropped = options.onTombstonesDropped ?? (() => {});
     const ids = new IdColumns(store.pool);
     this.#ids = ids;
