@@ -10,6 +10,8 @@ import type { Storage, StoredFile } from './storage.ts';
 export const TEMPORARY_SUFFIX = '.tmp';
 /** Suffix of the names of new segments until they are valid. */
 export const NEW_SUFFIX = '.new';
+/** Bytes that are copied at a time. */
+const COPIED_BYTES = 1_048_576;
 
 /**
  * Writes the file atomically with `fill`, replacing an existing one. Rejects with OutcomeUnknown if
@@ -31,6 +33,36 @@ export async function writeAtomically(
     throw error;
   }
   await (isSynced ? whole.complete() : whole.rename());
+}
+
+/** Writes the file atomically with this content, as writeAtomically does. */
+export async function replaceFile(
+  storage: Storage,
+  name: string,
+  bytes: Buffer,
+  sync = { isSynced: true },
+): Promise<void> {
+  await writeAtomically(storage, name, (file) => file.write(bytes, 0, bytes.length, 0), sync);
+}
+
+/** Copies the file atomically. Rejects as writeAtomically does. */
+export async function copyFile(
+  from: Storage,
+  name: string,
+  to: Storage,
+  copyName = name,
+): Promise<void> {
+  const file = await from.open(name);
+  try {
+    const piece = Buffer.allocUnsafe(Math.min(COPIED_BYTES, Math.max(file.length, 1)));
+    await writeAtomically(to, copyName, async (copy) => {
+      for (let at = 0; at < file.length; at += piece.length) {
+        await copy.write(piece, 0, await file.read(piece, at), at);
+      }
+    });
+  } finally {
+    await file.close();
+  }
 }
 
 /** A file that is written in pieces, then ended with `complete` or `discard`. */

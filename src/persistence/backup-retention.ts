@@ -11,7 +11,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { GridError } from '../base/errors.ts';
+import { GridError, reasonOf } from '../base/errors.ts';
 import { DirectoryLock } from './directory-lock.ts';
 import { FileStorage } from './file-storage.ts';
 import { readMemberFile } from './member-file.ts';
@@ -52,7 +52,7 @@ export async function listBackups(directory: string): Promise<StoredBackups> {
     try {
       whole.push(await readBackup(directory, name));
     } catch (error) {
-      unreadable.push({ name, reason: error instanceof Error ? error.message : String(error) });
+      unreadable.push({ name, reason: reasonOf(error) });
     }
   }
   // Sorting is stable: of two backups with the same time, the one with the lower number counts as

@@ -3,7 +3,7 @@
  * Tested by integration/maintenance.spec.ts.
  */
 import type { Clock } from '../base/clock.ts';
-import { GridError } from '../base/errors.ts';
+import { GridError, reasonOf } from '../base/errors.ts';
 import { Backup } from './backup.ts';
 import { BackupDirectory } from './backup-directory.ts';
 import type { Persistence } from './persistence.ts';
@@ -42,7 +42,7 @@ export class Backups {
       return await this.#running;
     } catch (error) {
       if (error instanceof GridError && error.code.startsWith('BACKUP_')) throw error;
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = reasonOf(error);
       throw new GridError('BACKUP_FAILED', { reason }, { cause: error });
     } finally {
       this.#running = undefined;

@@ -5,7 +5,7 @@
  */
 import { FRAME_BYTES } from '../base/frame.ts';
 import { Slices } from '../base/slices.ts';
-import { writeAtomically } from './atomic-file.ts';
+import { replaceFile } from './atomic-file.ts';
 import { DamagedData } from './damage.ts';
 import { framed, readFramed } from './framed-file.ts';
 import type { Storage } from './storage.ts';
@@ -29,7 +29,7 @@ export async function writeCheckedFile(
     if (pause !== undefined) await pause;
   }
   const { bytes } = framed(MAGIC, pieces);
-  await writeAtomically(storage, name, (file) => file.write(bytes, 0, bytes.length, 0));
+  await replaceFile(storage, name, bytes);
 }
 
 /** Yields the output of JSON.stringify in pieces: each item of an array is a piece. */

@@ -1,6 +1,8 @@
 /** Describes, for messages, why a directory cannot be used. Tested by cli/misuse.spec.ts. */
+
 import { lstatSync, readlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { reasonOf } from '../base/errors.ts';
 
 /** `error`: the error of creating or opening the directory. */
 export function directoryFault(error: unknown): string {
@@ -9,7 +11,7 @@ export function directoryFault(error: unknown): string {
   if (code === 'EEXIST') return 'it is a file, not a directory';
   if (code === 'ENOTDIR') return 'it, or a directory above it, is a file';
   const dangling = code === 'ENOENT' && path !== undefined ? danglingLink(path) : undefined;
-  return dangling ?? (error instanceof Error ? error.message : String(error));
+  return dangling ?? reasonOf(error);
 }
 
 /**

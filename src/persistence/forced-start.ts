@@ -11,7 +11,7 @@
  * are. The next start moves any segments that have not been moved by then.
  */
 
-import { NEW_SUFFIX, writeAtomically } from './atomic-file.ts';
+import { copyFile, NEW_SUFFIX } from './atomic-file.ts';
 import { writeCheckedFile } from './checked-file.ts';
 import type { Finding } from './findings.ts';
 import { LOG_END } from './log-end-file.ts';
@@ -27,7 +27,6 @@ import { makeNumberedDirectory } from './stale-data.ts';
 import type { Storage } from './storage.ts';
 import { parseQueueFileName } from './wan-queue-file.ts';
 
-const PIECE_BYTES = 1_048_576;
 /** Maximum number of segments that a start creates: this many consecutive numbers must be free. */
 const NEW_SEGMENTS_MAX = 2 ** 20;
 
@@ -90,7 +89,7 @@ async function start(storage: Storage, make: Maker): Promise<ForcedStart> {
   const directory = await makeNumberedDirectory(storage, 'damaged');
   const small = [MANIFEST, MEMBER, LOG_END, MARKS].filter((name) => names.includes(name));
   try {
-    for (const name of small) await copy(storage, name, `${directory}/${name}`);
+    for (const name of small) await copyFile(storage, name, storage, `${directory}/${name}`);
     await storage.syncDirectory();
     const { manifest, records, bytes } = await make({ storage, suffix: NEW_SUFFIX }, before);
     const aside = { directory, before, last: manifest.synced.segment };
@@ -153,20 +152,6 @@ async function replaceLostMember(storage: Storage): Promise<void> {
 /** Removes the segments of a failed attempt. */
 async function removeNewSegments(storage: Storage): Promise<void> {
   for (const name of await storage.list()) if (hasNewSuffix(name)) await storage.remove(name);
-}
-
-async function copy(storage: Storage, from: string, to: string): Promise<void> {
-  const source = await storage.open(from);
-  try {
-    const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, Math.max(source.length, 1)));
-    await writeAtomically(storage, to, async (target) => {
-      for (let at = 0; at < source.length; at += piece.length) {
-        await target.write(piece, 0, await source.read(piece, at), at);
-      }
-    });
-  } finally {
-    await source.close();
-  }
 }
 
 function hasNewSuffix(name: string): boolean {

@@ -15,10 +15,10 @@
 
 import { FieldReader, FieldWriter, textBytes } from '../base/fields.ts';
 import { FRAME_BYTES } from '../base/frame.ts';
-import { writeAtomically } from './atomic-file.ts';
+import { replaceFile } from './atomic-file.ts';
 import { DamagedData } from './damage.ts';
 import { framed, readFramed } from './framed-file.ts';
-import type { Storage, StoredFile } from './storage.ts';
+import type { Storage } from './storage.ts';
 
 export const MARKS = 'wan-marks';
 export const UNSYNCED_MARKS = 'wan-marks-unsynced';
@@ -35,7 +35,7 @@ export async function writeMarks(
   marks: Marks,
 ): Promise<void> {
   const bytes = bytesOf(partitionCount, marks);
-  await writeAtomically(storage, MARKS, (file) => file.write(bytes, 0, bytes.length, 0));
+  await replaceFile(storage, MARKS, bytes);
 }
 
 /** Writes the unsynced marks. Rejects with the system's error. */
@@ -45,8 +45,7 @@ export async function writeUnsyncedMarks(
   marks: Marks,
 ): Promise<void> {
   const bytes = bytesOf(partitionCount, marks);
-  const fill = (file: StoredFile) => file.write(bytes, 0, bytes.length, 0);
-  await writeAtomically(storage, UNSYNCED_MARKS, fill, { isSynced: false });
+  await replaceFile(storage, UNSYNCED_MARKS, bytes, { isSynced: false });
 }
 
 /**

@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { GridError } from '../base/errors.ts';
-import { writeAtomically } from './atomic-file.ts';
+import { copyFile } from './atomic-file.ts';
 import { BACKUP, type BackupList, sumFile } from './backup.ts';
 import { readCheckedFile } from './checked-file.ts';
 import { DamagedData } from './damage.ts';
@@ -39,7 +39,7 @@ export async function restore(
       (a, b) => Number(a.name === MANIFEST) - Number(b.name === MANIFEST),
     );
     for (const { name, bytes } of files) {
-      await copy(source, target, name, piece);
+      await copyFile(source, name, target);
       onBytes(bytes);
     }
     await verify(target, list, piece, onBytes);
@@ -103,19 +103,6 @@ async function lengthOf(storage: Storage, name: string): Promise<number> {
   const file = await storage.open(name);
   await file.close();
   return file.length;
-}
-
-async function copy(source: Storage, target: Storage, name: string, piece: Buffer): Promise<void> {
-  const from = await source.open(name);
-  try {
-    await writeAtomically(target, name, async (to) => {
-      for (let at = 0; at < from.length; at += piece.length) {
-        await to.write(piece, 0, await from.read(piece, at), at);
-      }
-    });
-  } finally {
-    await from.close();
-  }
 }
 
 function isDataFileName(name: string): boolean {
