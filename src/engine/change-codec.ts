@@ -55,7 +55,14 @@ export const STORED_FIELDS =
   HAS_PLACE | HAS_LIFE | HAS_EXPIRY | HAS_MAX_IDLE | HAS_WORDS | HAS_MAKER;
 export const SENT_FIELDS = HAS_EXPIRY | HAS_MAX_IDLE | HAS_WORDS | HAS_MAKER;
 
+/** Lengths of the fields, in bytes, from the lowest bit on; and of all fields of each combination. */
+const BYTES_OF_FIELD = [PLACE_BYTES, 8, 8, 4, 8, 4];
+const FIELD_BYTES = Uint8Array.from({ length: 64 }, (_, fields) =>
+  BYTES_OF_FIELD.reduce((sum, bytes, bit) => sum + ((fields >> bit) & 1) * bytes, 0),
+);
+
 const EVERY = 0xffff;
+const PATH_BYTES_MAX = PATH_LENGTH_MAX * DATA_SET_ID_BYTES;
 /** Limits of an engine. */
 const KEY_BYTES_MAX = 2 ** 24 - 1;
 const VALUE_BYTES_MAX = 2 ** 30;
@@ -79,7 +86,13 @@ export function fieldsOf(change: Mutation, among: number): number {
 export function changeBytes(change: Mutation, fields: number): number {
   const { name, key, contentType, value, path } = change;
   const named = path.length + name.length + key.length;
-  return CHANGE_BYTES_MIN + fieldBytes(fields) + named + contentType.length + value.length;
+  return (
+    CHANGE_BYTES_MIN +
+    FIELD_BYTES[fields & STORED_FIELDS]! +
+    named +
+    contentType.length +
+    value.length
+  );
 }
 
 /** Writes the change at `at`, where `changeBytes` bytes are free. Returns the offset after it. */
@@ -90,12 +103,14 @@ export function writeChange(
   fields: number,
   policy = 0,
 ): number {
-  const { bytes, view } = to;
+  const { view } = to;
   const { name, key, contentType, value, path, version } = change;
-  bytes[at + 4] = change.operation;
-  bytes[at + 5] = fields;
-  bytes[at + 6] = policy;
-  bytes[at + 7] = path.length / DATA_SET_ID_BYTES;
+  const pathCount = path.length / DATA_SET_ID_BYTES;
+  view.setInt32(
+    at + 4,
+    change.operation | (fields << 8) | (policy << 16) | (pathCount << 24),
+    true,
+  );
   view.setInt32(at + 8, version.low, true);
   view.setInt32(at + 12, version.high, true);
   view.setInt32(at + 16, name.length, true);
@@ -126,14 +141,12 @@ export function readChange(from: Viewed, at: number, end: number, change: Mutati
   const name = view.getUint32(at + 16, true);
   const key = view.getUint32(at + 20, true);
   const type = view.getUint32(at + 24, true);
-  const fieldsEnd = at + CHANGE_BYTES_MIN + fieldBytes(fields);
+  const fieldsEnd = at + CHANGE_BYTES_MIN + FIELD_BYTES[fields & STORED_FIELDS]!;
   const changeEnd = at + length;
   const valueStart = fieldsEnd + path + name + key + type;
-  if (length > end - at || valueStart > changeEnd) return -1;
-  if (operation < SET || operation > RETURN || (fields & ~STORED_FIELDS) !== 0) return -1;
-  if (path > PATH_LENGTH_MAX * DATA_SET_ID_BYTES || changeEnd - valueStart > VALUE_BYTES_MAX) {
-    return -1;
-  }
+  if (changeEnd > end || valueStart > changeEnd) return -1;
+  if (operation < SET || operation > RETURN || fields > STORED_FIELDS) return -1;
+  if (path > PATH_BYTES_MAX || changeEnd - valueStart > VALUE_BYTES_MAX) return -1;
   if (name > KEY_BYTES_MAX || key > KEY_BYTES_MAX || type > KEY_BYTES_MAX) return -1;
   change.operation = operation as Operation;
   change.version.set(view.getInt32(at + 8, true), view.getInt32(at + 12, true));
@@ -162,7 +175,7 @@ export function policyAt(bytes: Buffer, at: number): number {
 export function isOnPath(bytes: Buffer, at: number, dataSet: Uint8Array): boolean {
   const count = bytes[at + 7]!;
   if (count === 0) return false;
-  const start = at + CHANGE_BYTES_MIN + fieldBytes(bytes[at + 5]!);
+  const start = at + CHANGE_BYTES_MIN + FIELD_BYTES[bytes[at + 5]! & STORED_FIELDS]!;
   return names(bytes, start, start + count * DATA_SET_ID_BYTES, dataSet);
 }
 
@@ -202,12 +215,6 @@ export function partitionIn(view: DataView, at: number): number {
 /** Returns the sequence of the place at `at`. */
 export function sequenceIn(view: DataView, at: number): number {
   return view.getUint32(at, true) + view.getUint16(at + 4, true) * 2 ** 32;
-}
-
-function fieldBytes(fields: number): number {
-  // The first three fields have 8 bytes each, as have the words.
-  const eights = (fields & 1) + ((fields >> 1) & 1) + ((fields >> 2) & 1) + ((fields >> 4) & 1);
-  return eights * 8 + ((fields >> 3) & 1) * 4 + ((fields >> 5) & 1) * 4;
 }
 
 /** Writes the fields. Returns the offset after them. */

@@ -164,9 +164,7 @@ export function readMutation(from: Viewed, at: number, mutation: Mutation): bool
 
 /** Sets the checksum of the record at `at` to that with another seed. Returns the offset after it. */
 export function reseal(to: Viewed, at: number, seed: number): number {
-  const end = at + recordBytesAt(to, at);
-  to.view.setInt32(at, checksum(to, at + CHANGE_AT, end, seed), true);
-  return end;
+  return sealed(to, at, at + recordBytesAt(to, at), seed);
 }
 
 /** Pads the record, which ends at `end`, and sets its checksum. Returns the offset after it. */
@@ -174,7 +172,13 @@ function finish(to: Viewed, at: number, end: number, seed: number): number {
   const next = at + padded(end - at);
   if ((at & 7) !== 0 || next > to.bytes.length) assert.fail('a record fits into its page');
   for (let from = end; from < next; from++) to.bytes[from] = 0;
-  return reseal(to, at, seed);
+  return sealed(to, at, next, seed);
+}
+
+/** Sets the checksum of the record, which ends at `end` with its padding. Returns `end`. */
+function sealed(to: Viewed, at: number, end: number, seed: number): number {
+  to.view.setInt32(at, checksum(to, at + CHANGE_AT, end, seed), true);
+  return end;
 }
 
 function padded(length: number): number {
