@@ -4,11 +4,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { deflateRawSync } from 'node:zlib';
 import { viewed } from '../../src/base/copy-bytes.ts';
+import { EXPIRATION_TIME } from '../../src/engine/merge-policy.ts';
 import { Mutation, SET } from '../../src/engine/mutation.ts';
 import { Version } from '../../src/engine/version.ts';
+import { handshakeMessage } from '../../src/wan/batch.ts';
 import { eventBytes, readEvent, writeEvent } from '../../src/wan/event-codec.ts';
 import { BATCH, HEAD_BYTES, sealDeflated, sealPlain } from '../../src/wan/message-format.ts';
-import { fields, framedBytes } from '../packed-fields.ts';
+import { double, fields, framedBytes } from '../packed-fields.ts';
 import { generator, type Member } from './members.ts';
 import {
   batchOf,
@@ -17,6 +19,8 @@ import {
   headOf,
   receiver,
   resealed,
+  SENDER,
+  TEXTS,
   WALL_MS,
   wrongBatch,
 } from './messages.ts';
@@ -121,6 +125,27 @@ describe('WanReceiver.receive', () => {
     const own = fields([1, BATCH], [1, 2], [2, 0], [4, 5], [4, -2], [4, 77]);
     const content = Buffer.concat([own, dataSet, fields([4, -9]), Buffer.from('xxxxx')]);
     assert.deepEqual(message, framedBytes('gridWAN\n', 3, content));
+  });
+
+  it('has the payload of a batch or a handshake where the description says', () => {
+    const target = Buffer.from('fedcba9876543210');
+    const text = (value: string) => Buffer.concat([fields([2, value.length]), Buffer.from(value)]);
+    const texts = Buffer.concat(['dev', 'r', 'p'].map(text));
+    const [, change] = CHANGES;
+    const event = viewed(Buffer.alloc(eventBytes(change!)));
+    writeEvent(event, 0, change!, 5);
+    const section = Buffer.concat([
+      fields([2, 0], [2, 0], [4, 1], [4, event.bytes.length]),
+      double(9),
+      fields([4, 0], [4, 0]),
+      event.bytes,
+    ]);
+    const options = { laneCount: 1, firstNumber: 9, policy: EXPIRATION_TIME } as const;
+    const batch = batchOf([change!], target, options).subarray(HEAD_BYTES);
+    assert.deepEqual(batch, Buffer.concat([double(5), target, texts, fields([2, 1]), section]));
+    const sender = { dataSetId: SENDER, epoch: 7, now: () => {} };
+    const handshake = handshakeMessage(sender, TEXTS).subarray(HEAD_BYTES);
+    assert.deepEqual(handshake, Buffer.concat([double(7), texts]));
   });
 
   it('refuses random bytes with 400', async () => {
