@@ -2,10 +2,12 @@
  * A step of `make build`: writes the package's files, in addition to its bundles, into the given
  * folder. They are the library's entries for both module systems, which list the exports of
  * src/index.ts; its types, selected from those that the compiler wrote to `types/`; the program of
- * the thread; and the licences of the bundled packages. Tested by peers/package.peers.ts.
+ * the thread; llhttp as undici includes it; and the licences of the bundled packages.
+ * Tested by peers/package.peers.ts.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { LLHTTP_FILE, readModule } from '../src/http/llhttp-module.ts';
 import * as library from '../src/index.ts';
 
 const LICENCE_FILE = /^(licen[cs]e|copying|notice)/i;
@@ -15,7 +17,11 @@ const COMMONJS = '{ "type": "commonjs" }\n';
 const folder = process.argv[2] ?? '';
 writeEntries(Object.keys(library).sort());
 keepTypes('src/index.d.ts');
-writeFileSync(join(folder, 'licences.txt'), licencesOf(bundledPackages()));
+writeFileSync(join(folder, 'bin', LLHTTP_FILE), readModule());
+writeFileSync(
+  join(folder, 'licences.txt'),
+  licencesOf([...bundledPackages(), 'node_modules/undici']),
+);
 
 /**
  * Writes the entries. Both module systems load the same library: the ES module imports the CommonJS

@@ -212,7 +212,7 @@ export const REQUEST_ERRORS = {
 
 export const ERRORS = {
   ...REQUEST_ERRORS,
-  PARSER_UNUSABLE: { status: 500, message: 'Cannot use the llhttp bundled with undici: {what}' },
+  PARSER_UNUSABLE: { status: 500, message: 'Cannot use the parser llhttp: {what}' },
   ADDRESS_IN_USE: { status: 500, message: 'Cannot listen on {address}: already in use' },
   ADDRESS_NOT_HERE: {
     status: 500,

@@ -1,13 +1,18 @@
 /**
- * The WebAssembly module of llhttp that undici includes. Its initial memory is enlarged, because memory
- * that grows slows down all typed arrays (llhttp.ts); the module itself uses only MODULE_PAGES. The
- * assumptions about the module are checked here and by Llhttp.checkLayout. A module that differs is
- * refused, and the error names the difference. Tested by llhttp.spec.ts.
+ * The WebAssembly module of llhttp that undici includes; the build writes it beside the program. Its
+ * initial memory is enlarged, because memory that grows slows down all typed arrays (llhttp.ts); the
+ * module itself uses only MODULE_PAGES. The assumptions about the module are checked here and by
+ * Llhttp.checkLayout. A module that differs is refused, and the error names the difference.
+ * Tested by llhttp.spec.ts.
  */
 import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { GridError } from '../base/errors.ts';
 
+/** Name of the module's file beside the built program. */
+export const LLHTTP_FILE = 'llhttp.wasm';
 export const PAGE_BYTES = 65536;
 /** Initial memory as declared in the module, and after it is enlarged, in pages. */
 export const MODULE_PAGES = 2;
@@ -15,9 +20,16 @@ export const PAGES = 64;
 /** SHA-256 of the module whose layout the specs check. */
 const CHECKED_MODULE = '2434215e1f7fa0163f22ce895ddbeb83984fa0aa51e123164e053213e5aca028';
 
+/** Returns the module: the file beside the program, or in the sources the one of undici. */
 export function readModule(): Buffer {
+  const built = join(import.meta.dirname, LLHTTP_FILE);
+  if (existsSync(built)) return readFileSync(built);
   const require = createRequire(import.meta.url);
-  return Buffer.from(require('undici/lib/llhttp/llhttp_simd-wasm.js') as Buffer);
+  try {
+    return Buffer.from(require('undici/lib/llhttp/llhttp_simd-wasm.js') as Buffer);
+  } catch {
+    throw new GridError('PARSER_UNUSABLE', { what: `"${built}" does not exist` });
+  }
 }
 
 /** Whether the module, before any change, is the one that the specs check. */
