@@ -42,7 +42,7 @@ describe('Expiry', () => {
     test.clock.advance(999);
     assert.ok(has(test, 'a'));
     // The sweep runs later; an entry that is read is removed before it.
-    test.components.expiry.close();
+    test.components.sweeper.close();
     test.clock.advance(1);
     assert.ok(!has(test, 'a'));
     assert.ok(has(test, 'b'));
@@ -144,7 +144,7 @@ describe('Expiry', () => {
     let count = 0;
     while (set(test, `k${count}`, lived(100), 1000) === APPLIED) count++;
     assert.equal(set(test, 'another', lived(0), 1000), MEMORY_FULL);
-    test.components.expiry.close();
+    test.components.sweeper.close();
     test.clock.advance(100);
     for (let index = 0; index < count; index++) {
       assert.equal(set(test, `another ${index}`, lived(0), 1000), APPLIED, `${index} of ${count}`);

@@ -1,5 +1,6 @@
 /**
- * Merged clears of maps that have later entries: the entries that they end are removed in steps.
+ * Covers src/engine/embedded/sweeper.ts and src/engine/embedded/clears.ts. Merged clears of maps
+ * that have later entries: the entries that they end are removed in steps.
  */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';

@@ -102,7 +102,7 @@ export class Clears {
     if (draft.origin !== FROM_REPLAY) this.#tombstones.add(draft);
     if (endsLife && id !== 0) {
       this.#names.retire(id);
-      this.#sweeper.add(id);
+      this.#sweeper.addCleared(id);
     }
     this.#store.raiseAll(draft.sequence);
     this.#recorder.recordIfAdmitted(draft);

@@ -9,8 +9,8 @@
  *     Results                  results, and how long the bytes they refer to remain valid
  *     NameTable                names of maps, queues and content types as numbers
  *     CellStore                partitions, each an index and a log of cells, in one pool of extents
- *     Cleaner, Sweeper         reclaim the space of dead cells, and of cleared maps
- *     Expiry                   entries that expire
+ *     Cleaner                  reclaims the space of dead cells
+ *     Sweeper, Expiry          end entries that expire, and those of cleared maps
  *     Recorder                 asks and notifies the sinks
  *     Merges                   changes of other data sets
  *     Tombstones               records of removals, for merges
@@ -319,11 +319,10 @@ export class EmbeddedEngine implements StoredEngine {
 
   #replaceComponents(options: EmbeddedEngineOptions): void {
     if (HAS_EXPENSIVE_ASSERTIONS) this.invariants();
-    const { sweeper, expiry, store, tombstones } = this.#components;
+    const { sweeper, store, tombstones } = this.#components;
     this.#components = new EngineComponents(options);
     this.#sequences = this.#components.store.sequences;
     sweeper.close();
-    expiry.close();
     tombstones.close();
     store.pool.close();
   }

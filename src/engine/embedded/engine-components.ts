@@ -12,7 +12,6 @@ import { Maps } from './maps.ts';
 import { Merges } from './merges.ts';
 import type { NameTable } from './name-table.ts';
 import type { PagedPairs } from './paged-array.ts';
-import type { PartialClears } from './partial-clears.ts';
 import { type QueueOptions, Queues } from './queues.ts';
 import type { Recorder } from './recorder.ts';
 import { Results } from './results.ts';
@@ -31,7 +30,6 @@ export interface EmbeddedEngineOptions extends CellStoreOptions, QueueOptions, M
 export class EngineComponents {
   readonly store: CellStore;
   readonly sweeper: Sweeper;
-  readonly expiry: Expiry;
   readonly cleaner: Cleaner;
   readonly recorder: Recorder;
   readonly mapNames: NameTable;
@@ -41,7 +39,6 @@ export class EngineComponents {
   readonly lives: PagedPairs;
   readonly mapFlags: MapFlags;
   readonly tombstones: Tombstones;
-  readonly partialClears: PartialClears;
   readonly visits: Visits;
   readonly maps: Maps;
   readonly merges: Merges;
@@ -65,15 +62,13 @@ export class EngineComponents {
     this.lives = shared.lives;
     this.mapFlags = shared.mapFlags;
     this.tombstones = shared.tombstones;
-    this.partialClears = shared.partialClears;
     const cleaner = new Cleaner(shared);
     const expiry = new Expiry(shared, cleaner);
     const sweeper = new Sweeper(shared, cleaner, expiry);
     this.cleaner = cleaner;
-    this.expiry = expiry;
     this.sweeper = sweeper;
     this.maps = new Maps(shared, { cleaner, sweeper, expiry });
-    this.merges = new Merges(shared, this.maps, expiry);
+    this.merges = new Merges(shared, this.maps, sweeper);
     const waiters = new Waiters(store.clock, queueNames.ids, (ticket) =>
       this.deliveries.expire(ticket),
     );

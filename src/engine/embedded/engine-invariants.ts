@@ -85,11 +85,11 @@ class InvariantChecker {
   }
 
   #checkIndex(number: number): void {
-    const { store, expiry } = this.#components;
+    const { store, sweeper } = this.#components;
     const partition = store.partition(number);
     if (partition === undefined) return;
     assert.equal(partition.number, number, 'number of a partition');
-    const dueMs = expiry.knownDueMs(partition);
+    const dueMs = sweeper.knownDueMs(partition);
     partition.index?.invariants((hash, address) => {
       const words = store.pool.words(address);
       const at = store.pool.at(address);

@@ -64,11 +64,10 @@ export class EntryChanges {
   readonly #tombstones: Tombstones;
   readonly #cleaner: Cleaner;
   readonly #sweeper: Sweeper;
-  readonly #expiry: Expiry;
   readonly #recorder: Recorder;
   readonly #comparison: EntryComparison;
 
-  constructor(shared: SharedComponents, { cleaner, sweeper, expiry }: MapComponents) {
+  constructor(shared: SharedComponents, { cleaner, sweeper }: MapComponents) {
     this.#store = shared.store;
     this.#names = shared.mapNames;
     this.#contentTypes = shared.contentTypes;
@@ -78,7 +77,6 @@ export class EntryChanges {
     this.#recorder = shared.recorder;
     this.#cleaner = cleaner;
     this.#sweeper = sweeper;
-    this.#expiry = expiry;
     this.#comparison = new EntryComparison(shared.store, shared.contentTypes);
   }
 
@@ -188,7 +186,7 @@ export class EntryChanges {
     writeVersion(words, at, draft.version.low, draft.version.high);
     if ((flags & EXPIRES) !== 0) {
       writeFields(words, at, draft.expiryMs, draft.maxIdleSeconds, store.readMs);
-      this.#expiry.add(partition, address);
+      this.#sweeper.add(partition, address);
     }
     if (statistics !== 0) writeStatistics(words, at, draft.hits, draft.lastAccessSeconds);
     if (draft.maker !== 0) writeMaker(words, at, draft.maker);
@@ -326,6 +324,6 @@ export class EntryChanges {
     this.#store.raise(partition.number, this.draft.sequence);
     this.#recorder.recordIfAdmitted(this.draft);
     this.#cleaner.pay(partition);
-    this.#sweeper.pay(partition);
+    this.#sweeper.pay();
   }
 }

@@ -8,7 +8,8 @@ import { Span } from '../../base/span.ts';
 import { CLEAR, Mutation } from '../mutation.ts';
 import type { MutationSink } from '../mutation-sink.ts';
 import type { MergeOptions, StoredVisitor, TombstoneCursor } from '../stored-engine.ts';
-import type { Version } from '../version.ts';
+import { isAfter, type Version } from '../version.ts';
+import { ownerAt, versionHighAt, versionLowAt } from './cell.ts';
 import type { CellStore } from './cell-store.ts';
 import type { NameTable } from './name-table.ts';
 import type { PagedPairs } from './paged-array.ts';
@@ -29,6 +30,8 @@ export class MapFlags {
   isActive = false;
   /** Whether reads may have to be counted. */
   countsReads = false;
+  /** Whether entries that merged clears have ended may still be stored. */
+  hasEndedEntries = false;
   readonly #store: CellStore;
   readonly #recorder: Recorder;
   readonly #options: MergeOptions;
@@ -124,7 +127,7 @@ export class MapFlags {
 
   /**
    * Records that a merged clear ends everything not later than the version, but not the life of the
-   * map.
+   * map. Call Sweeper.removeEnded to have the entries removed.
    */
   end(map: number, version: Version): void {
     if (this.#ended.isBefore(map, version)) this.#ended.set(map, version.low, version.high);
@@ -133,6 +136,20 @@ export class MapFlags {
   /** Whether such a clear ends an entry of this version. */
   hasEnded(map: number, version: Version): boolean {
     return !this.#ended.isBefore(map, version);
+  }
+
+  /** Whether such a clear has ended the entry of the cell at words[at], which is to be removed. */
+  hasEndedAt(words: Int32Array, at: number): boolean {
+    if (!this.hasEndedEntries) return false;
+    const ended = this.#ended;
+    const map = ownerAt(words, at);
+    const low = versionLowAt(words, at);
+    return !isAfter(low, versionHighAt(words, at), ended.first(map), ended.second(map));
+  }
+
+  /** Sets `version` to the version of the last such clear. */
+  lastEnd(map: number, version: Version): void {
+    this.#ended.get(map, version);
   }
 
   /** Records that a change is merged into the map: from now on the map keeps tombstones. */

@@ -16,7 +16,7 @@ import {
 } from '../engine.ts';
 import { DELETE, type Mutation, SET } from '../mutation.ts';
 import { Version } from '../version.ts';
-import { countReadAt, flagsAt, HAS_STATISTICS } from './cell.ts';
+import { countReadAt, dueMsAt, flagsAt, HAS_STATISTICS } from './cell.ts';
 import type { CellStore } from './cell-store.ts';
 import { Clears } from './clears.ts';
 import { EntryChanges, type MapComponents } from './entry-changes.ts';
@@ -24,9 +24,9 @@ import type { Expiry } from './expiry.ts';
 import { HashedKey } from './hashed-key.ts';
 import type { MapFlags } from './map-flags.ts';
 import type { NameTable } from './name-table.ts';
-import type { PartialClears } from './partial-clears.ts';
 import type { Recorder } from './recorder.ts';
 import type { SharedComponents } from './shared-components.ts';
+import type { Sweeper } from './sweeper.ts';
 
 export class Maps {
   readonly changes: EntryChanges;
@@ -36,7 +36,7 @@ export class Maps {
   readonly #mapFlags: MapFlags;
   readonly #expiry: Expiry;
   readonly #recorder: Recorder;
-  readonly #partialClears: PartialClears;
+  readonly #sweeper: Sweeper;
   readonly #key: HashedKey;
   /** Receives the version if the caller passes none. */
   readonly #unasked = new Version();
@@ -50,8 +50,8 @@ export class Maps {
     this.#names = shared.mapNames;
     this.#mapFlags = shared.mapFlags;
     this.#recorder = shared.recorder;
-    this.#partialClears = shared.partialClears;
     this.#expiry = components.expiry;
+    this.#sweeper = components.sweeper;
     this.#key = new HashedKey(shared.store);
   }
 
@@ -75,11 +75,11 @@ export class Maps {
    * the entry.
    */
   findUnread(map: Span, key: HashedKey): number {
-    const { pool } = this.#store;
+    const { pool, clock } = this.#store;
     const id = this.#names.find(map);
     const address = id === 0 ? 0 : this.changes.find(id, key);
     if (address === 0) return 0;
-    const hasExpired = this.#expiry.hasExpired(pool.words(address), pool.at(address));
+    const hasExpired = dueMsAt(pool.words(address), pool.at(address)) <= clock.wall();
     return hasExpired ? this.find(map, key) : address;
   }
 
@@ -149,7 +149,7 @@ export class Maps {
   size(map: Span): number {
     const id = this.#names.find(map);
     if (id === 0) return 0;
-    this.#expiry.finish();
+    this.#sweeper.finishDue();
     return this.#names.address(id) === 0 ? 0 : this.#names.uses(id);
   }
 
@@ -159,7 +159,7 @@ export class Maps {
     const id = this.#names.find(name);
     const address = id === 0 ? 0 : this.changes.find(id, this.key(key));
     if (address === 0 || !store.readVersion(address, this.#seen).is(version)) return false;
-    return !this.#partialClears.has(store.pool.words(address), store.pool.at(address));
+    return !this.#mapFlags.hasEndedAt(store.pool.words(address), store.pool.at(address));
   }
 
   /**

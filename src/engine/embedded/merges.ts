@@ -23,13 +23,12 @@ import type { CellStore } from './cell-store.ts';
 import type { Clears } from './clears.ts';
 import type { EntryChanges } from './entry-changes.ts';
 import { EntryComparison } from './entry-comparison.ts';
-import type { Expiry } from './expiry.ts';
 import type { HashedKey } from './hashed-key.ts';
 import type { MapFlags } from './map-flags.ts';
 import type { Maps } from './maps.ts';
 import type { NameTable } from './name-table.ts';
-import type { PartialClears } from './partial-clears.ts';
 import type { SharedComponents } from './shared-components.ts';
+import type { Sweeper } from './sweeper.ts';
 import type { Tombstones } from './tombstones.ts';
 
 export class Merges {
@@ -43,8 +42,7 @@ export class Merges {
   readonly #names: NameTable;
   readonly #mapFlags: MapFlags;
   readonly #tombstones: Tombstones;
-  readonly #partialClears: PartialClears;
-  readonly #expiry: Expiry;
+  readonly #sweeper: Sweeper;
   readonly #maps: Maps;
   readonly #changes: EntryChanges;
   readonly #clears: Clears;
@@ -57,13 +55,12 @@ export class Merges {
   /** This data set's next version, for a life. */
   readonly #next = new Version();
 
-  constructor(shared: SharedComponents, maps: Maps, expiry: Expiry) {
+  constructor(shared: SharedComponents, maps: Maps, sweeper: Sweeper) {
     this.#store = shared.store;
     this.#names = shared.mapNames;
     this.#mapFlags = shared.mapFlags;
     this.#tombstones = shared.tombstones;
-    this.#partialClears = shared.partialClears;
-    this.#expiry = expiry;
+    this.#sweeper = sweeper;
     this.#maps = maps;
     this.#changes = maps.changes;
     this.#clears = maps.clears;
@@ -211,8 +208,7 @@ export class Merges {
     const outcome = this.#clears.merge(change, id, isWhole);
     if (isWhole || outcome !== APPLIED) return outcome;
     this.#mapFlags.end(id, version);
-    this.#partialClears.add(id, version);
-    this.#expiry.beginPartialClear();
+    this.#sweeper.removeEnded();
     return outcome;
   }
 

@@ -22,9 +22,7 @@ export class Partition {
   #index: HashIndex | undefined;
   /** Place of the index's table; see IndexTables. */
   #place = 0;
-  /** Position of the sweeper's pass in this partition; WALK_END when it has finished. */
-  sweptTo = WALK_END;
-  /** Time before which none of the entries expires, in ms since 1970. */
+  /** Time before which none of the entries of existing maps ends, in ms since 1970. */
   dueMs = Number.POSITIVE_INFINITY;
 
   constructor(number: number, pool: ExtentPool, meter: MemoryMeter) {

@@ -16,7 +16,7 @@ import { HAS_EXPENSIVE_ASSERTIONS } from '../../base/expensive-assertions.ts';
 import { APPLIED, MEMORY_FULL, type Outcome } from '../engine.ts';
 import { CLEAR, type Mutation, OFFER, SET } from '../mutation.ts';
 import type { Replay, ReplayFacts } from '../stored-engine.ts';
-import { isAfter, Version } from '../version.ts';
+import { Version } from '../version.ts';
 import type { EngineComponents } from './engine-components.ts';
 import { assertInvariants } from './engine-invariants.ts';
 import { RecentRemovals } from './recent-removals.ts';
@@ -31,8 +31,6 @@ const EXCESS_BYTES_MAX = 2 ** 31;
 
 export class Refill implements Replay {
   readonly #components: EngineComponents;
-  /** By id of a map whose life continues: the version up to which clears have ended its entries. */
-  readonly #partialClears = new Map<number, Version>();
   /**
    * Life of the map with the id `#last`: nearly every message is of the same map as the previous
    * one.
@@ -41,6 +39,8 @@ export class Refill implements Replay {
   #last = 0;
   readonly #removals = new RecentRemovals();
   readonly #mayExceed: boolean;
+  /** Whether clears were to end entries without ending the life of the map. */
+  #hasEndedEntries = false;
   /** Whether maps without entries may be discarded. */
   #isInOrder = false;
 
@@ -71,10 +71,10 @@ export class Refill implements Replay {
   }
 
   end(): boolean {
-    const { store } = this.#components;
+    const { store, sweeper } = this.#components;
     const { meter } = store;
     this.#discardEmptyMaps();
-    this.#beginPartialClears();
+    if (this.#hasEndedEntries) sweeper.removeEnded();
     if (meter.exceedsWriteLimit) this.#condense();
     store.pool.isFilling = false;
     store.lastReadMs = undefined;
@@ -113,22 +113,10 @@ export class Refill implements Replay {
     this.#last = 0;
   }
 
-  /** Starts the removal of the entries that clears were to end and that are still stored. */
-  #beginPartialClears(): void {
-    const { mapNames, mapFlags, partialClears, expiry } = this.#components;
-    for (const [id, version] of this.#partialClears) {
-      if (mapNames.address(id) === 0) continue;
-      mapFlags.end(id, version);
-      partialClears.add(id, version);
-    }
-    this.#partialClears.clear();
-    if (partialClears.isActive) expiry.beginPartialClear();
-  }
-
   /** Packs all cells. */
   #condense(): void {
     const { store, sweeper, cleaner } = this.#components;
-    sweeper.finish();
+    sweeper.finishClears();
     for (let number = 0; number < store.partitionCount; number++) {
       const partition = store.partition(number);
       if (partition === undefined) continue;
@@ -171,30 +159,22 @@ export class Refill implements Replay {
 
   /** Ends every earlier life of the map, and retains the new one. */
   #clear(mutation: Mutation): Outcome {
-    const { retainedMaps, mapNames, maps, lives } = this.#components;
+    const { retainedMaps, mapNames, maps, mapFlags, lives } = this.#components;
     const existing = mapNames.find(mutation.name);
     this.#last = 0;
     if (existing !== 0) {
       lives.get(existing, this.#life);
       if (!mutation.life.isAfter(this.#life)) {
-        this.#addPartialClear(existing, mutation.tombstone);
+        // It ends only what is not later than its tombstone.
+        mapFlags.end(existing, mutation.tombstone);
+        this.#hasEndedEntries ||= !mutation.tombstone.isNone;
         return APPLIED;
       }
     }
     const outcome = maps.restoreClear(mutation, existing);
     if (outcome !== APPLIED) return outcome;
     retainedMaps.delete(existing);
-    this.#partialClears.delete(existing);
     return this.#retain(mutation) === 0 ? MEMORY_FULL : APPLIED;
-  }
-
-  /**
-   * Records that the clear ends what is not later than its tombstone, but not the life of the map.
-   */
-  #addPartialClear(map: number, { low, high }: Version): void {
-    const clear = this.#partialClears.get(map) ?? new Version();
-    if (!isAfter(low, high, clear.low, clear.high)) return;
-    this.#partialClears.set(map, clear.set(low, high));
   }
 
   /** Returns the id of the map in the life of the message; OVER; or 0 if there is no memory. */
@@ -210,9 +190,8 @@ export class Refill implements Replay {
     if (this.#life.isAfter(life)) return OVER;
     if (life.isAfter(this.#life)) {
       mapNames.retire(existing);
-      sweeper.add(existing);
+      sweeper.addCleared(existing);
       retainedMaps.delete(existing);
-      this.#partialClears.delete(existing);
       return this.#retain(mutation);
     }
     if (!retainedMaps.has(existing)) {
@@ -228,7 +207,6 @@ export class Refill implements Replay {
     const { retainedMaps, mapNames, lives, cleaner, store } = this.#components;
     const id = mapNames.open(name);
     if (id === 0) return 0;
-    this.#partialClears.delete(id);
     lives.set(id, life.low, life.high);
     store.versions.restore(life);
     mapNames.use(id);

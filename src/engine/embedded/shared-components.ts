@@ -8,7 +8,6 @@ import { CellStore, type CellStoreOptions } from './cell-store.ts';
 import { MapFlags } from './map-flags.ts';
 import { CONTENT_TYPES, MAP_NAMES, NameTable, QUEUE_NAMES } from './name-table.ts';
 import type { PagedPairs } from './paged-array.ts';
-import { PartialClears } from './partial-clears.ts';
 import { Recorder } from './recorder.ts';
 import { RingBuffers } from './ring-buffer.ts';
 import { Tombstones } from './tombstones.ts';
@@ -24,15 +23,11 @@ export class SharedComponents {
   readonly recorder: Recorder;
   readonly mapFlags: MapFlags;
   readonly tombstones: Tombstones;
-  readonly partialClears: PartialClears;
 
   constructor(options: CellStoreOptions & MergeOptions, sinks: readonly MutationSink[]) {
     const store = new CellStore(options);
     this.store = store;
-    this.mapNames = new NameTable(store, MAP_NAMES, (id) => {
-      this.mapFlags.opened(id);
-      this.partialClears.end(id);
-    });
+    this.mapNames = new NameTable(store, MAP_NAMES, (id) => this.mapFlags.opened(id));
     this.queueNames = new NameTable(store, QUEUE_NAMES);
     this.contentTypes = new NameTable(store, CONTENT_TYPES);
     this.lives = this.mapNames.ids.pairs();
@@ -40,6 +35,5 @@ export class SharedComponents {
     this.recorder = new Recorder(sinks);
     this.mapFlags = new MapFlags(store, this.mapNames, this.recorder, options);
     this.tombstones = new Tombstones(store, options);
-    this.partialClears = new PartialClears();
   }
 }

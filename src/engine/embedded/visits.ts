@@ -26,9 +26,9 @@ import {
 } from './cell.ts';
 import type { CellStore } from './cell-store.ts';
 import { type Visitor, WALK_END } from './hash-index.ts';
+import type { MapFlags } from './map-flags.ts';
 import type { NameTable } from './name-table.ts';
 import type { PagedPairs } from './paged-array.ts';
-import type { PartialClears } from './partial-clears.ts';
 import type { Queues } from './queues.ts';
 import type { SharedComponents } from './shared-components.ts';
 
@@ -39,7 +39,7 @@ export class Visits {
   readonly #contentTypes: NameTable;
   readonly #lives: PagedPairs;
   readonly #queues: Queues;
-  readonly #partialClears: PartialClears;
+  readonly #mapFlags: MapFlags;
   readonly #walker: Visitor = { visit: (address) => this.#visitCell(address) };
   readonly #stored = new Mutation();
   /** The cursor of the current step. */
@@ -54,7 +54,7 @@ export class Visits {
     this.#contentTypes = shared.contentTypes;
     this.#lives = shared.lives;
     this.#queues = queues;
-    this.#partialClears = shared.partialClears;
+    this.#mapFlags = shared.mapFlags;
   }
 
   visit(number: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean {
@@ -88,7 +88,7 @@ export class Visits {
       this.#cursor!.queues.push(tagAt(words, at));
       this.#cursor!.item = 0;
     } else if (kind === KIND_ENTRY && this.#maps.address(owner) !== 0) {
-      const isVisible = dueMsAt(words, at) > this.#wallMs && !this.#partialClears.has(words, at);
+      const isVisible = dueMsAt(words, at) > this.#wallMs && !this.#mapFlags.hasEndedAt(words, at);
       if (isVisible) this.#passEntry(address, owner);
     }
     return false;
