@@ -77,8 +77,8 @@ describe('Cleaner', () => {
     const { components } = componentsOf(1);
     const names = Array.from({ length: 500 }, (_, index) => `${index}`);
     const place = (name: string) => {
-      const id = components.queues.find(span(name));
-      return components.queues.address(id, components.queues.choose(id, 0));
+      const id = components.queueNames.find(span(name));
+      return components.rings.get(id, components.queues.order.choose(id, 0));
     };
     const places = () => names.map((name) => place(`queue ${name}`));
     for (const name of names) {
@@ -125,7 +125,7 @@ describe('Cleaner', () => {
     for (let index = 0; index < THREE_SLABS; index++)
       write(index % 1000 < 100 ? 'stay' : 'go', index);
     assert.equal(components.store.pool.slabCount, 3);
-    components.maps.clear(span('go'));
+    components.clears.clear(span('go'));
     clock.advance(20_000);
     for (let index = 0; index < THREE_SLABS / 10; index++) write('stay', index);
     clock.advance(20_000);
@@ -151,7 +151,7 @@ describe('Cleaner', () => {
     assert.equal(components.store.pool.slabCount, 3);
     const before = components.store.partition(0)!.index!;
     const { bits, words } = before;
-    components.maps.clear(span('go'));
+    components.clears.clear(span('go'));
     clock.advance(20_000);
     for (let index = 0; index < THREE_SLABS / 10; index++) write('stay', index, 8);
     clock.advance(20_000);

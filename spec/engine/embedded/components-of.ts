@@ -8,7 +8,10 @@ import {
   EmbeddedEngine,
   type EmbeddedEngineOptions,
 } from '../../../src/engine/embedded/embedded-engine.ts';
-import { EngineComponents } from '../../../src/engine/embedded/engine-components.ts';
+import {
+  type EngineComponents,
+  engineComponents,
+} from '../../../src/engine/embedded/engine-components.ts';
 import { FOREVER, type Lifetime, type Outcome } from '../../../src/engine/engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { span } from '../results.ts';
@@ -52,7 +55,7 @@ export function componentsOf(
   options: Partial<EmbeddedEngineOptions> = {},
 ): TestComponents {
   const clock = new FakeClock();
-  const components = new EngineComponents({ ...DEFAULTS, clock, partitionCount, ...options });
+  const components = engineComponents({ ...DEFAULTS, clock, partitionCount, ...options });
   return { components, clock };
 }
 

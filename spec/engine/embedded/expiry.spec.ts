@@ -120,7 +120,7 @@ describe('Expiry', () => {
   it('a clear also removes entries with lifetimes', () => {
     const test = componentsOf(3);
     for (let index = 0; index < 1000; index++) set(test, `k${index}`, lived(50));
-    test.components.maps.clear(span('m'));
+    test.components.clears.clear(span('m'));
     for (let index = 0; index < 10; index++) set(test, `k${index}`, lived(0));
     test.clock.advance(120_000);
     assert.equal(test.components.maps.size(span('m')), 10);

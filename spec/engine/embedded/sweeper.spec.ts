@@ -23,7 +23,7 @@ describe('Sweeper', () => {
     fill(test, 'm', 5000);
     fill(test, 'n', 100);
     const before = entriesOf(test.components);
-    test.components.maps.clear(span('m'));
+    test.components.clears.clear(span('m'));
     assert.ok(test.components.sweeper.isClearing);
     assert.ok(entriesOf(test.components) >= before - 100);
     test.clock.advance(10_000);
@@ -32,7 +32,7 @@ describe('Sweeper', () => {
     // 100 entries, the name of their map, and the name of their content type.
     assert.equal(entriesOf(test.components), 102);
     assert.equal(test.components.maps.size(span('n')), 100);
-    test.components.maps.clear(span('n'));
+    test.components.clears.clear(span('n'));
     test.clock.advance(10_000);
     assertEmpty(test.components.store);
   });
@@ -40,7 +40,7 @@ describe('Sweeper', () => {
   it('does its share with every write to a partition', () => {
     const test = componentsOf(1);
     fill(test, 'm', 5000);
-    test.components.maps.clear(span('m'));
+    test.components.clears.clear(span('m'));
     let writes = 0;
     for (; test.components.sweeper.isClearing; writes++) {
       setEntry(test.components, 'n', 'k', `${writes}`);
@@ -56,7 +56,7 @@ describe('Sweeper', () => {
       for (const key of keys) assert.equal(findEntry(test.components, map, key), 0);
       for (const key of keys) setEntry(test.components, map, key, `${round}`);
       assert.equal(test.components.maps.size(span(map)), keys.length);
-      test.components.maps.clear(span(map));
+      test.components.clears.clear(span(map));
       if (round % 3 === 0) test.clock.advance(round % 7);
     }
     test.clock.advance(10_000);
@@ -68,7 +68,7 @@ describe('Sweeper', () => {
     for (let index = 0; index < 1000; index++) {
       setEntry(test.components, `map ${index}`, 'k', 'v');
     }
-    for (let index = 0; index < 1000; index++) test.components.maps.clear(span(`map ${index}`));
+    for (let index = 0; index < 1000; index++) test.components.clears.clear(span(`map ${index}`));
     test.clock.advance(1000);
     assertEmpty(test.components.store);
   });
@@ -83,7 +83,7 @@ describe('Sweeper', () => {
     setEntry(components, 'n', 'b', 'value', '', expiring);
     assert.equal(clock.nextDueMs, clock.now() + 1000);
     fill(test, 'm', 5000);
-    components.maps.clear(span('m'));
+    components.clears.clear(span('m'));
     clock.advance(2);
     assert.ok(!components.sweeper.isClearing);
     clock.advance(1000);
@@ -99,7 +99,7 @@ describe('Sweeper', () => {
       const lifetime = { timeToLiveMs: 1 + (index % 10), maxIdleSeconds: 0 };
       setEntry(components, 'n', `expiring ${index}`, 'value', 'a/type', lifetime);
     }
-    components.maps.clear(span('m'));
+    components.clears.clear(span('m'));
     for (let round = 1; components.sweeper.isClearing; round++) {
       for (let write = 0; write < 8; write++) setEntry(components, 'o', 'k', `${round}`);
       clock.setWall(clock.wall() + 1);
@@ -114,7 +114,7 @@ describe('Sweeper', () => {
   it('stops when it is closed', () => {
     const test = componentsOf(1);
     fill(test, 'm', 5000);
-    test.components.maps.clear(span('m'));
+    test.components.clears.clear(span('m'));
     test.components.sweeper.close();
     test.components.store.pool.close();
     assert.equal(test.clock.timerCount, 0);

@@ -49,7 +49,11 @@ import type {
   VisitCursor,
 } from '../stored-engine.ts';
 import { Version } from '../version.ts';
-import { type EmbeddedEngineOptions, EngineComponents } from './engine-components.ts';
+import {
+  type EmbeddedEngineOptions,
+  type EngineComponents,
+  engineComponents,
+} from './engine-components.ts';
 import { assertInvariants } from './engine-invariants.ts';
 import { NO_ITEM } from './queue-order.ts';
 import { Refill } from './refill.ts';
@@ -74,7 +78,7 @@ export class EmbeddedEngine implements StoredEngine {
   constructor(options: EmbeddedEngineOptions) {
     this.partitionCount = options.partitionCount;
     this.#options = options;
-    this.#components = new EngineComponents(options);
+    this.#components = engineComponents(options);
     this.#sequences = this.#components.store.sequences;
   }
 
@@ -85,7 +89,7 @@ export class EmbeddedEngine implements StoredEngine {
 
   /** Number of open holds. */
   get holdCount(): number {
-    return this.#components.queues.holdCount;
+    return this.#components.queues.order.holds.count;
   }
 
   /** Bytes of memory for stored data; may be Infinity. */
@@ -143,7 +147,7 @@ export class EmbeddedEngine implements StoredEngine {
 
   clear(map: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    this.#sendOutcome(this.#components.maps.clear(map), EVERY_PARTITION, receiver);
+    this.#sendOutcome(this.#components.clears.clear(map), EVERY_PARTITION, receiver);
   }
 
   size(map: Span, receiver: Receiver): void {
@@ -166,32 +170,32 @@ export class EmbeddedEngine implements StoredEngine {
 
   peek(queue: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { queues, waiters, results, store } = this.#components;
-    const id = queues.find(queue);
+    const { queueNames, queues, rings, waiters, results, store } = this.#components;
+    const id = queueNames.find(queue);
     const partition = this.#partitionOf(id, queue);
-    const item = id === 0 ? NO_ITEM : queues.choose(id, waiters.count(id));
+    const item = id === 0 ? NO_ITEM : queues.order.choose(id, waiters.count(id));
     const sequence = store.sequences[partition]!;
     if (item === NO_ITEM) results.blank.set(ABSENT, partition, sequence);
-    else results.blank.setFound(queues.address(id, item), partition, sequence);
+    else results.blank.setFound(rings.get(id, item), partition, sequence);
     results.send(receiver);
   }
 
   queueSize(queue: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { queues, results, store } = this.#components;
-    const id = queues.find(queue);
+    const { queueNames, queues, results, store } = this.#components;
+    const id = queueNames.find(queue);
     const partition = this.#partitionOf(id, queue);
     const sequence = store.sequences[partition]!;
-    results.blank.setCount(id === 0 ? 0 : queues.available(id), partition, sequence);
+    results.blank.setCount(id === 0 ? 0 : queues.order.available(id), partition, sequence);
     results.send(receiver);
   }
 
   take(queue: Span, timeoutMs: number, receiver: Receiver): number {
     if (this.#refused(receiver)) return NO_TICKET;
-    const { queues, waiters, deliveries } = this.#components;
-    const id = timeoutMs > 0 ? queues.open(queue, true) : queues.find(queue);
+    const { queueNames, queues, waiters, deliveries } = this.#components;
+    const id = timeoutMs > 0 ? queues.open(queue, true) : queueNames.find(queue);
     const owed = id === 0 ? 0 : waiters.count(id);
-    const item = id === 0 ? NO_ITEM : queues.choose(id, owed);
+    const item = id === 0 ? NO_ITEM : queues.order.choose(id, owed);
     if (item !== NO_ITEM) deliveries.deliver(id, item, owed, receiver);
     else if (timeoutMs > 0 && id !== 0) return waiters.add(id, timeoutMs, receiver);
     else if (timeoutMs > 0) this.#sendOutcome(MEMORY_FULL, NO_PARTITION, receiver);
@@ -320,7 +324,7 @@ export class EmbeddedEngine implements StoredEngine {
   #replaceComponents(options: EmbeddedEngineOptions): void {
     if (HAS_EXPENSIVE_ASSERTIONS) this.invariants();
     const { sweeper, store, tombstones } = this.#components;
-    this.#components = new EngineComponents(options);
+    this.#components = engineComponents(options);
     this.#sequences = this.#components.store.sequences;
     sweeper.close();
     tombstones.close();
@@ -329,8 +333,8 @@ export class EmbeddedEngine implements StoredEngine {
 
   /** Returns the partition number of the queue with this id, or with id 0, of the queue's name. */
   #partitionOf(id: number, queue: Span): number {
-    const { queues } = this.#components;
-    return id === 0 ? queues.partitionOfName(queue) : queues.partitionOf(id);
+    const { queueNames, queues } = this.#components;
+    return id === 0 ? queueNames.partitionOf(queue) : queues.partitionOf(id);
   }
 
   #sendOutcome(outcome: Outcome, partition: number, receiver: Receiver): void {

@@ -11,6 +11,7 @@ import type { ItemReturns } from './item-returns.ts';
 import type { Queues } from './queues.ts';
 import type { Recorder } from './recorder.ts';
 import type { Results } from './results.ts';
+import type { RingBuffers } from './ring-buffer.ts';
 import type { SharedComponents } from './shared-components.ts';
 import type { Waiters } from './waiters.ts';
 
@@ -24,6 +25,7 @@ interface ItemDeliveryComponents {
 export class ItemDeliveries {
   readonly #clock: Clock;
   readonly #store: CellStore;
+  readonly #rings: RingBuffers;
   readonly #queues: Queues;
   readonly #waiters: Waiters;
   readonly #results: Results;
@@ -34,10 +36,11 @@ export class ItemDeliveries {
   #scheduled = false;
   readonly #run = () => this.#turnOnEnd();
 
-  constructor({ store, recorder }: SharedComponents, components: ItemDeliveryComponents) {
+  constructor({ store, rings, recorder }: SharedComponents, components: ItemDeliveryComponents) {
     this.#clock = store.clock;
     this.#store = store;
     this.#recorder = recorder;
+    this.#rings = rings;
     this.#queues = components.queues;
     this.#waiters = components.waiters;
     this.#results = components.results;
@@ -62,7 +65,7 @@ export class ItemDeliveries {
     // The cell may be freed before the result is read; its bytes must remain until then.
     pool.retainFreed();
     try {
-      result.setFound(queues.address(queue, item), partition, 0);
+      result.setFound(this.#rings.get(queue, item), partition, 0);
       result.hold = queues.remove(queue, item, skip);
       result.sequence = sequences[partition]!;
       // The receiver does not get the item, so no acknowledge follows.
@@ -88,7 +91,7 @@ export class ItemDeliveries {
    */
   expire(ticket: number): void {
     const queue = this.#waiters.queue(ticket);
-    if (this.#queues.available(queue) > 0) this.#deliverAll(queue);
+    if (this.#queues.order.available(queue) > 0) this.#deliverAll(queue);
     if (this.#waiters.queue(ticket) !== 0) this.dismiss(ticket);
   }
 
@@ -129,9 +132,9 @@ export class ItemDeliveries {
   }
 
   #deliverAll(queue: number): void {
-    while (this.#waiters.count(queue) > 0 && this.#queues.available(queue) > 0) {
+    while (this.#waiters.count(queue) > 0 && this.#queues.order.available(queue) > 0) {
       const receiver = this.#waiters.remove(this.#waiters.first(queue));
-      this.deliver(queue, this.#queues.choose(queue, 0), 0, receiver);
+      this.deliver(queue, this.#queues.order.choose(queue, 0), 0, receiver);
     }
   }
 }

@@ -18,7 +18,6 @@ import { DELETE, type Mutation, SET } from '../mutation.ts';
 import { Version } from '../version.ts';
 import { countReadAt, dueMsAt, flagsAt, HAS_STATISTICS } from './cell.ts';
 import type { CellStore } from './cell-store.ts';
-import { Clears } from './clears.ts';
 import { EntryChanges, type MapComponents } from './entry-changes.ts';
 import type { Expiry } from './expiry.ts';
 import { HashedKey } from './hashed-key.ts';
@@ -30,7 +29,6 @@ import type { Sweeper } from './sweeper.ts';
 
 export class Maps {
   readonly changes: EntryChanges;
-  readonly clears: Clears;
   readonly #store: CellStore;
   readonly #names: NameTable;
   readonly #mapFlags: MapFlags;
@@ -45,7 +43,6 @@ export class Maps {
 
   constructor(shared: SharedComponents, components: MapComponents) {
     this.changes = new EntryChanges(shared, components);
-    this.clears = new Clears(shared, components.sweeper);
     this.#store = shared.store;
     this.#names = shared.mapNames;
     this.#mapFlags = shared.mapFlags;
@@ -132,11 +129,6 @@ export class Maps {
     return this.changes.remove(address, map, key);
   }
 
-  /** Clears the map. APPLIED, even if there was no such map, or REFUSED. */
-  clear(map: Span): Outcome {
-    return this.clears.clear(map);
-  }
-
   /** Counts a read of the entry of this cell. */
   countRead(address: number): void {
     const { pool, clock } = this.#store;
@@ -189,11 +181,6 @@ export class Maps {
     changes.repeated = undefined;
     changes.endMade();
     return outcome;
-  }
-
-  /** Makes a recorded CLEAR again, of the map with this id, if it exists. */
-  restoreClear(mutation: Mutation, id: number): Outcome {
-    return this.clears.restore(mutation, id);
   }
 
   #removeAgain(old: number, map: Span, key: HashedKey): Outcome {

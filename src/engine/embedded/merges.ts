@@ -31,6 +31,12 @@ import type { SharedComponents } from './shared-components.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Tombstones } from './tombstones.ts';
 
+interface MergeComponents {
+  readonly maps: Maps;
+  readonly clears: Clears;
+  readonly sweeper: Sweeper;
+}
+
 export class Merges {
   /**
    * The partition of the last merge; `version`: the version of its entry after a set, otherwise
@@ -55,7 +61,7 @@ export class Merges {
   /** This data set's next version, for a life. */
   readonly #next = new Version();
 
-  constructor(shared: SharedComponents, maps: Maps, sweeper: Sweeper) {
+  constructor(shared: SharedComponents, { maps, clears, sweeper }: MergeComponents) {
     this.#store = shared.store;
     this.#names = shared.mapNames;
     this.#mapFlags = shared.mapFlags;
@@ -63,7 +69,7 @@ export class Merges {
     this.#sweeper = sweeper;
     this.#maps = maps;
     this.#changes = maps.changes;
-    this.#clears = maps.clears;
+    this.#clears = clears;
     this.#comparison = new EntryComparison(shared.store, shared.contentTypes);
   }
 

@@ -69,13 +69,13 @@ interface QueueComponents {
 }
 
 export class Queues {
+  readonly order: QueueOrder;
   readonly #store: CellStore;
   readonly #names: NameTable;
   readonly #contentTypes: NameTable;
   readonly #cleaner: Cleaner;
   readonly #rings: RingBuffers;
   readonly #waiters: Waiters;
-  readonly #order: QueueOrder;
   readonly #holds: Holds;
   readonly #sweeper: Sweeper;
   readonly #recorder: Recorder;
@@ -97,8 +97,8 @@ export class Queues {
     this.#cleaner = components.cleaner;
     this.#rings = rings;
     this.#waiters = components.waiters;
-    this.#order = new QueueOrder(rings, queueNames.ids);
-    this.#holds = this.#order.holds;
+    this.order = new QueueOrder(rings, queueNames.ids);
+    this.#holds = this.order.holds;
     this.#sweeper = components.sweeper;
     this.#recorder = recorder;
     this.#capacityOf = options.queueCapacity;
@@ -107,11 +107,6 @@ export class Queues {
     this.#partitions = queueNames.ids.integers();
     this.#mutations = new ItemMutations(shared, this.#partitions);
     this.#draft = this.#mutations.draft;
-  }
-
-  /** Returns the queue's id, or 0. */
-  find(queue: Span): number {
-    return this.#names.find(queue);
   }
 
   /**
@@ -125,13 +120,13 @@ export class Queues {
     this.#capacities.set(id, this.#capacityOf(queue.toBuffer()));
     const partition = this.#names.partitionOf(queue);
     this.#partitions.set(id, partition);
-    this.#order.begin(id, this.#store.sequences[partition]!);
+    this.order.begin(id, this.#store.sequences[partition]!);
     return id;
   }
 
   /** Removes a queue that has neither items nor waiters. */
   dropUnused(id: number): void {
-    if (!this.#order.isEmpty(id) || this.#waiters.count(id) > 0) return;
+    if (!this.order.isEmpty(id) || this.#waiters.count(id) > 0) return;
     const partition = this.#partitionOf(id);
     this.#rings.drop(id, partition.log);
     this.#names.release(id);
@@ -143,36 +138,16 @@ export class Queues {
     return this.#partitions.get(id);
   }
 
-  /** Returns the partition number for the name, even if there is no such queue. */
-  partitionOfName(queue: Span): number {
-    return this.#names.partitionOf(queue);
-  }
-
-  /** Returns the number of items that are not held, including those owed to waiters. */
-  available(id: number): number {
-    return this.#order.available(id);
-  }
-
   /**
    * Offers an item. APPLIED, QUEUE_FULL, MEMORY_FULL or REFUSED. A queue that was opened for the
    * offer is removed if it remains empty.
    */
   offer(id: number, queue: Span, value: Span, contentType: Span): Outcome {
-    if (this.#order.available(id) >= this.#capacities.get(id)) return QUEUE_FULL;
+    if (this.order.available(id) >= this.#capacities.get(id)) return QUEUE_FULL;
     this.#mutations.begin(OFFER, this.#partitions.get(id));
     const outcome = this.#offer(id, this.#rings.end(id), queue, value, contentType);
     if (outcome !== APPLIED) this.dropUnused(id);
     return outcome;
-  }
-
-  /** Returns the sequence of the available item after `skip` others, or NO_ITEM. */
-  choose(id: number, skip: number): number {
-    return this.#order.choose(id, skip);
-  }
-
-  /** Returns the address of the item's cell. */
-  address(id: number, sequence: number): number {
-    return this.#rings.get(id, sequence);
   }
 
   /** Whether the sinks consent to the item's removal; if so, remove must follow at once. */
@@ -181,24 +156,15 @@ export class Queues {
   }
 
   /**
-   * Removes the item that `choose` has chosen. Returns its hold, or NO_HOLD if the item is gone.
+   * Removes the item that QueueOrder.choose has chosen. Returns its hold, or NO_HOLD if the item is gone.
    */
   remove(id: number, sequence: number, skip: number): number {
-    this.#order.claim(id, skip);
+    this.order.claim(id, skip);
     if (this.#mutations.recordRemoval(id) || this.#acknowledgesAll) {
       return this.#holds.add(id, sequence);
     }
     this.#drop(id, sequence);
     return NO_HOLD;
-  }
-
-  get holds(): Holds {
-    return this.#holds;
-  }
-
-  /** Number of open holds. */
-  get holdCount(): number {
-    return this.#holds.count;
   }
 
   /** Returns the queue of the held item, or 0 if the hold has ended. */
@@ -230,18 +196,13 @@ export class Queues {
 
   /** Whether the item is stored with exactly this version, and not held. */
   isStored({ name, item, version }: Mutation): boolean {
-    const id = this.find(name);
+    const id = this.#names.find(name);
     if (id === 0 || item < this.#rings.first(id) || item >= this.#rings.end(id)) return false;
     const { replaced } = this.#draft;
     return (
-      this.isAvailable(id, item) &&
+      this.order.isAvailable(id, item) &&
       this.#store.readVersion(this.#rings.get(id, item), replaced).is(version)
     );
-  }
-
-  /** Whether the item, from `first` to `end`, exists and is not held. */
-  isAvailable(id: number, item: number): boolean {
-    return this.#order.isAvailable(id, item);
   }
 
   /** Makes a recorded OFFER, REMOVE or RETURN again. */
@@ -268,28 +229,19 @@ export class Queues {
     partition.log.kill(address);
     if (contentType !== 0) this.#contentTypes.release(contentType);
     rings.set(id, sequence, 0);
-    this.#order.dropGone(id, partition.log);
+    this.order.dropGone(id, partition.log);
     this.dropUnused(id);
     this.#cleaner.pay(partition);
-  }
-
-  /** Sequence of the queue's first item; `end` is the sequence after the last. */
-  first(id: number): number {
-    return this.#rings.first(id);
-  }
-
-  end(id: number): number {
-    return this.#rings.end(id);
   }
 
   /** Adds the item as the last one. */
   #restoreItem({ name, item, value, contentType }: Mutation): Outcome {
     const id = this.open(name);
     if (id === 0) return MEMORY_FULL;
-    if (this.#order.isEmpty(id)) this.#order.begin(id, item);
+    if (this.order.isEmpty(id)) this.order.begin(id, item);
     // The item exists, or has existed and is gone.
     if (item < this.#rings.end(id)) return APPLIED;
-    if (item > this.#rings.end(id) && !this.#order.skipTo(id, item, this.#partitionOf(id).log))
+    if (item > this.#rings.end(id) && !this.order.skipTo(id, item, this.#partitionOf(id).log))
       return MEMORY_FULL;
     const outcome = this.#offer(id, item, name, value, contentType);
     if (outcome !== APPLIED) this.dropUnused(id);
@@ -297,11 +249,11 @@ export class Queues {
   }
 
   #restoreEnd({ name, item }: Mutation): Outcome {
-    const id = this.find(name);
+    const id = this.#names.find(name);
     if (id === 0 || item < this.#rings.first(id) || item >= this.#rings.end(id)) return APPLIED;
     if (this.#rings.get(id, item) === 0) return APPLIED;
     if (!this.#mutations.admitsAgain(id, item)) return REFUSED;
-    this.#order.claimItem(id, item);
+    this.order.claimItem(id, item);
     this.#mutations.recordRemoval(id);
     this.#drop(id, item);
     return APPLIED;
@@ -314,7 +266,7 @@ export class Queues {
   #restoreReturn(mutation: Mutation): Outcome {
     const { name, item, value, contentType } = mutation;
     const rings = this.#rings;
-    const id = this.find(name);
+    const id = this.#names.find(name);
     if (id === 0 || item >= rings.end(id)) return this.#restoreItem(mutation);
     if (item < rings.first(id) && !rings.extend(id, item, this.#partitionOf(id).log)) {
       return MEMORY_FULL;
@@ -330,8 +282,8 @@ export class Queues {
 
   /** Asserts the invariants of QueueOrder, and that the queue is in use. */
   invariants(id: number, each: (address: number, item: number) => void): void {
-    assert.ok(!this.#order.isEmpty(id) || this.#waiters.count(id) > 0, 'a queue that is in use');
-    this.#order.invariants(id, each);
+    assert.ok(!this.order.isEmpty(id) || this.#waiters.count(id) > 0, 'a queue that is in use');
+    this.order.invariants(id, each);
   }
 
   #partitionOf(id: number): Partition {

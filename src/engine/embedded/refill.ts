@@ -159,7 +159,7 @@ export class Refill implements Replay {
 
   /** Ends every earlier life of the map, and retains the new one. */
   #clear(mutation: Mutation): Outcome {
-    const { retainedMaps, mapNames, maps, mapFlags, lives } = this.#components;
+    const { retainedMaps, mapNames, clears, mapFlags, lives } = this.#components;
     const existing = mapNames.find(mutation.name);
     this.#last = 0;
     if (existing !== 0) {
@@ -171,7 +171,7 @@ export class Refill implements Replay {
         return APPLIED;
       }
     }
-    const outcome = maps.restoreClear(mutation, existing);
+    const outcome = clears.restore(mutation, existing);
     if (outcome !== APPLIED) return outcome;
     retainedMaps.delete(existing);
     return this.#retain(mutation) === 0 ? MEMORY_FULL : APPLIED;

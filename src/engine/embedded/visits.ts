@@ -30,6 +30,7 @@ import type { MapFlags } from './map-flags.ts';
 import type { NameTable } from './name-table.ts';
 import type { PagedPairs } from './paged-array.ts';
 import type { Queues } from './queues.ts';
+import type { RingBuffers } from './ring-buffer.ts';
 import type { SharedComponents } from './shared-components.ts';
 
 export class Visits {
@@ -38,6 +39,7 @@ export class Visits {
   readonly #queueNames: NameTable;
   readonly #contentTypes: NameTable;
   readonly #lives: PagedPairs;
+  readonly #rings: RingBuffers;
   readonly #queues: Queues;
   readonly #mapFlags: MapFlags;
   readonly #walker: Visitor = { visit: (address) => this.#visitCell(address) };
@@ -53,6 +55,7 @@ export class Visits {
     this.#queueNames = shared.queueNames;
     this.#contentTypes = shared.contentTypes;
     this.#lives = shared.lives;
+    this.#rings = shared.rings;
     this.#queues = queues;
     this.#mapFlags = shared.mapFlags;
   }
@@ -120,11 +123,11 @@ export class Visits {
     const queue = cursor.queues.at(-1)!;
     let rest = budget;
     if (this.#queueNames.address(queue) !== 0 && queues.partitionOf(queue) === number) {
-      const end = queues.end(queue);
-      let item = Math.max(cursor.item, queues.first(queue));
+      const end = this.#rings.end(queue);
+      let item = Math.max(cursor.item, this.#rings.first(queue));
       for (; item < end && rest > 0; item++, rest--) {
-        if (queues.isAvailable(queue, item))
-          this.#passItem(queues.address(queue, item), queue, item);
+        if (queues.order.isAvailable(queue, item))
+          this.#passItem(this.#rings.get(queue, item), queue, item);
       }
       cursor.item = item;
       if (item < end) return 0;
