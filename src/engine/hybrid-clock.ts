@@ -8,7 +8,7 @@
  */
 import type { Clock } from '../base/clock.ts';
 import { murmurHash3 } from './hash.ts';
-import type { Version } from './version.ts';
+import { msOf, type Version } from './version.ts';
 
 const COUNTER_MAX = 2 ** 16 - 1;
 /** The counter of a millisecond starts below this. */
@@ -63,7 +63,7 @@ export class HybridClock {
 
   /** Advances to a version that was generated before. */
   restore(version: Version): void {
-    const ms = (version.high >>> 0) * 2 ** 16 + (version.low >>> 16);
+    const ms = msOf(version.low, version.high);
     if (ms < this.#ms) return;
     const counter = version.low & COUNTER_MAX;
     this.#counter = ms === this.#ms ? Math.max(this.#counter, counter) : counter;

@@ -124,7 +124,7 @@ function rankOf(operation: Operation): number {
 }
 
 /** Compares two ends of a lifetime; 0 means no end, which is the latest. */
-function compareEnds(end: number, other: number): number {
+export function compareEnds(end: number, other: number): number {
   if (end === other) return 0;
   if (end === 0) return 1;
   return other === 0 || end < other ? -1 : 1;

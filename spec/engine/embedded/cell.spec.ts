@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { Span } from '../../../src/base/span.ts';
-import { valueAt, writeValue } from '../../../src/engine/embedded/cell.ts';
+import { HEADER_WORDS, writeValue } from '../../../src/engine/embedded/cell.ts';
 
 const BYTES = Buffer.from(Uint8Array.from({ length: 800 }, (_, index) => index % 251).buffer);
 const VIEW = new DataView(BYTES.buffer);
@@ -11,7 +11,7 @@ const WORDS = new Int32Array(BYTES.buffer);
 it('writeValue copies a value of any length from any place, by words, by a view and by bytes', () => {
   const words = new Int32Array(200);
   const bytes = Buffer.from(words.buffer);
-  const to = valueAt(words, 1) * 4;
+  const to = (1 + HEADER_WORDS) * 4;
   for (const length of [0, 1, 3, 4, 63, 64, 65, 128, 129, 255, 256, 257, 300]) {
     for (const start of [0, 4, 8, 44, 1, 2, 3, 45]) {
       const end = start + length;

@@ -8,6 +8,7 @@ import type { Clock } from '../../base/clock.ts';
 import { halfSipHash13, partitionOf } from '../hash.ts';
 import { HybridClock } from '../hybrid-clock.ts';
 import type { KeyWords } from '../key-words.ts';
+import { FROM_CLIENT, type Mutation, type Operation } from '../mutation.ts';
 import type { Version } from '../version.ts';
 import { keyAt, keyLengthAt, ownerAt, versionHighAt, versionLowAt } from './cell.ts';
 import { ExtentPool } from './extent-pool.ts';
@@ -122,6 +123,15 @@ export class CellStore {
     const words = this.pool.words(address);
     const at = this.pool.at(address);
     return version.set(versionLowAt(words, at), versionHighAt(words, at));
+  }
+
+  /** Begins a caller's mutation: the partition's next one, with the clock's current version. */
+  begin(draft: Mutation, operation: Operation, partition: number): void {
+    draft.operation = operation;
+    draft.origin = FROM_CLIENT;
+    draft.version.set(this.versions.low, this.versions.high);
+    draft.partition = partition;
+    draft.sequence = this.next(partition);
   }
 
   /** Raises the partition's sequence to at least the sequence of a mutation that has been made. */

@@ -71,10 +71,6 @@ export function bytesAt(words: Int32Array, at: number): number {
   return cellBytes(flagsAt(words, at), keyLengthAt(words, at), words[at]!);
 }
 
-export function valueLengthAt(words: Int32Array, at: number): number {
-  return words[at]!;
-}
-
 export function keyLengthAt(words: Int32Array, at: number): number {
   return words[at + 1]! & CELL_KEY_BYTES_MAX;
 }
@@ -111,7 +107,7 @@ export function keyAt(words: Int32Array, at: number): number {
 }
 
 /** Returns the index of the value's first word; times 4, that of its first byte. */
-export function valueAt(words: Int32Array, at: number): number {
+function valueAt(words: Int32Array, at: number): number {
   return keyAt(words, at) + ((keyLengthAt(words, at) + 3) >>> 2);
 }
 
@@ -201,7 +197,7 @@ function writeAccess(words: Int32Array, idle: number, wallMs: number): void {
 /** Sets the span to the stored value, and to its words, which are faster to copy. */
 export function nameValue(words: Int32Array, bytes: Buffer, at: number, value: Span): void {
   const start = valueAt(words, at) * 4;
-  value.set(bytes, start, start + valueLengthAt(words, at));
+  value.set(bytes, start, start + words[at]!);
   value.words = words;
 }
 

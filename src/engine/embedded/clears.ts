@@ -92,12 +92,8 @@ export class Clears {
   /** Makes the draft's CLEAR. It ends the life of the map, or only what the tombstone covers. */
   #make(id: number, map: Span, endsLife: boolean): Outcome {
     const draft = this.#draft;
-    const mapFlags = this.#mapFlags;
     draft.name.copyFrom(map);
-    if (this.#recorder.isActiveFor(draft.origin)) {
-      const sinks = id === 0 ? mapFlags.sinksOfName(map) : mapFlags.sinksOf(id);
-      if (!this.#recorder.admits(draft, sinks)) return REFUSED;
-    }
+    if (!this.#recorder.admits(draft, this.#mapFlags.sinksFor(draft, id))) return REFUSED;
     // Replay has already recorded it.
     if (draft.origin !== FROM_REPLAY) this.#tombstones.add(draft);
     if (endsLife && id !== 0) {
@@ -105,7 +101,7 @@ export class Clears {
       this.#sweeper.addCleared(id);
     }
     this.#store.raiseAll(draft.sequence);
-    this.#recorder.recordIfAdmitted(draft);
+    this.#recorder.record(draft);
     return APPLIED;
   }
 }

@@ -38,7 +38,7 @@ import { KEEPS_STATISTICS, KEEPS_TOMBSTONES, type MapFlags } from './map-flags.t
 import type { NameTable } from './name-table.ts';
 import type { PagedPairs } from './paged-array.ts';
 import type { Partition } from './partition.ts';
-import { NO_SINKS, type Recorder, type Sinks } from './recorder.ts';
+import type { Recorder, Sinks } from './recorder.ts';
 import type { SharedComponents } from './shared-components.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Tombstones } from './tombstones.ts';
@@ -80,16 +80,10 @@ export class EntryChanges {
     this.#comparison = new EntryComparison(shared.store, shared.contentTypes);
   }
 
-  /** Begins a caller's mutation of an entry of the partition, with the clock's current version. */
+  /** Begins a caller's mutation of an entry of the partition; see CellStore.begin. */
   begin(operation: Operation, partition: number): Mutation {
-    const { versions } = this.#store;
-    const { draft } = this;
-    draft.operation = operation;
-    draft.origin = FROM_CLIENT;
-    draft.version.set(versions.low, versions.high);
-    draft.partition = partition;
-    draft.sequence = this.#store.next(partition);
-    return draft;
+    this.#store.begin(this.draft, operation, partition);
+    return this.draft;
   }
 
   /** Returns the address of the cell of the key in the map with this id, or 0. */
@@ -161,7 +155,7 @@ export class EntryChanges {
     const pool = store.pool;
     const { draft } = this;
     const recorder = this.#recorder;
-    const sinks = this.#sinksOf(id);
+    const sinks = this.#mapFlags.sinksFor(draft, id);
     const isRecorded = sinks.length > 0;
     const statistics = this.#mapFlags.isActive ? this.#prepare(id, old) : 0;
     const partition = store.openPartition(key.partition);
@@ -226,12 +220,7 @@ export class EntryChanges {
     const id = ownerAt(words, at);
     const type = tagAt(words, at);
     const keepsTombstone = this.#mapFlags.isActive && this.#leavesTombstone(id);
-    const sinks = this.#sinksOf(id);
-    if (sinks.length > 0) {
-      this.draft.value.clear();
-      this.draft.contentType.clear();
-      if (!this.#admits(sinks, id, false, address, map, key)) return REFUSED;
-    }
+    if (!this.#admitsRemoval(id, address, map, key)) return REFUSED;
     if (keepsTombstone) this.#tombstones.addOf(map, key.span, this.draft);
     partition.remove(key.hash(id), address);
     this.#names.release(id);
@@ -243,18 +232,7 @@ export class EntryChanges {
   /** Makes the draft's removal of an entry that does not exist: it only leaves a tombstone. */
   removeNothing(id: number, map: Span, key: HashedKey): Outcome {
     const { draft } = this;
-    const mapFlags = this.#mapFlags;
-    if (this.#recorder.isActiveFor(draft.origin)) {
-      draft.name.copyFrom(map);
-      draft.key.copyFrom(key.span);
-      draft.value.clear();
-      draft.contentType.clear();
-      draft.replaced.clear();
-      if (id === 0) draft.life.clear();
-      else this.#lives.get(id, draft.life);
-      const sinks = id === 0 ? mapFlags.sinksOfName(map) : mapFlags.sinksOf(id);
-      if (!this.#recorder.admits(draft, sinks)) return REFUSED;
-    }
+    if (!this.#admitsRemoval(id, 0, map, key)) return REFUSED;
     if (draft.origin !== FROM_REPLAY) this.#tombstones.addOf(map, key.span, draft);
     this.#store.raise(draft.partition, draft.sequence);
     this.#recorder.recordIfAdmitted(draft);
@@ -292,13 +270,15 @@ export class EntryChanges {
     return isKept;
   }
 
-  /**
-   * Returns the sinks that want the draft's mutation of the map; if there are none, the draft is
-   * not filled.
-   */
-  #sinksOf(id: number): Sinks {
-    if (!this.#recorder.isActiveFor(this.draft.origin)) return NO_SINKS;
-    return this.#mapFlags.sinksOf(id);
+  /** Whether the sinks consent to the removal of the entry; `old`: its cell, 0 for none. */
+  #admitsRemoval(id: number, old: number, map: Span, key: HashedKey): boolean {
+    const { draft } = this;
+    draft.name.copyFrom(map);
+    const sinks = this.#mapFlags.sinksFor(draft, id);
+    if (sinks.length === 0) return true;
+    draft.value.clear();
+    draft.contentType.clear();
+    return this.#admits(sinks, id, false, old, map, key);
   }
 
   /** Whether the sinks consent to the change of the entry. */

@@ -45,9 +45,7 @@ export class EntryComparison {
     stored.expiryMs = expiryMsAt(words, at);
     stored.maxIdleSeconds = maxIdleSecondsAt(words, at);
     nameValue(words, pool.bytes(address), at, stored.value);
-    const contentType = tagAt(words, at);
-    if (contentType === 0) stored.contentType.clear();
-    else this.#contentTypes.name(contentType, stored.contentType);
+    this.#contentTypes.name(tagAt(words, at), stored.contentType);
     return stored;
   }
 }

@@ -7,7 +7,7 @@
  * mutation, which the sinks are asked about; if they refuse it, the entry remains but is not
  * visible.
  */
-import { EXPIRE, FROM_CLIENT, Mutation } from '../mutation.ts';
+import { EXPIRE, Mutation } from '../mutation.ts';
 import {
   dueMsAt,
   keyAt,
@@ -85,20 +85,15 @@ export class Expiry {
     const words = store.pool.words(address);
     const at = store.pool.at(address);
     const owner = ownerAt(words, at);
-    const sequence = store.next(partition.number);
-    const sinks = mapFlags.sinksOf(owner);
+    const draft = this.#draft;
+    const sinks = mapFlags.sinksFor(draft, owner);
     const keepsTombstone = mapFlags.keepsTombstones(owner);
     if (sinks.length > 0 || keepsTombstone) {
       const key = keyAt(words, at) * 4;
-      const draft = this.#draft;
       store.versions.tick();
-      draft.operation = EXPIRE;
-      draft.origin = FROM_CLIENT;
-      draft.partition = partition.number;
-      draft.sequence = sequence;
+      store.begin(draft, EXPIRE, partition.number);
       this.#names.name(owner, draft.name);
       draft.key.set(bytes, key, key + keyLengthAt(words, at));
-      draft.version.set(store.versions.low, store.versions.high);
       draft.replaced.set(versionLowAt(words, at), versionHighAt(words, at));
       this.#lives.get(owner, draft.life);
       draft.tombstone.clear();
@@ -110,7 +105,7 @@ export class Expiry {
       this.#recorder.record(draft);
       this.#tombstones.add(draft);
     }
-    store.raise(partition.number, sequence);
+    store.raise(partition.number, store.next(partition.number));
     return true;
   }
 }

@@ -2,16 +2,9 @@
  * The mutations that remove and return a queue's items, for the sinks. One object is reused for
  * all; without sinks only its sequence is set. Tested by embedded-engine.spec.ts.
  */
-import { FROM_CLIENT, Mutation, type Operation, REMOVE, RETURN } from '../mutation.ts';
+import { Mutation, type Operation, REMOVE, RETURN } from '../mutation.ts';
 import { isAfter } from '../version.ts';
-import {
-  tagAt,
-  valueAt,
-  valueLengthAt,
-  versionHighAt,
-  versionLowAt,
-  writeVersion,
-} from './cell.ts';
+import { nameValue, tagAt, versionHighAt, versionLowAt, writeVersion } from './cell.ts';
 import type { CellStore } from './cell-store.ts';
 import type { NameTable } from './name-table.ts';
 import type { PagedIntegers } from './paged-array.ts';
@@ -39,14 +32,8 @@ export class ItemMutations {
 
   /** Begins a caller's mutation: the partition's next, with a version of its own. */
   begin(operation: Operation, partition: number): void {
-    const { versions } = this.#store;
-    const { draft } = this;
-    versions.tick();
-    draft.operation = operation;
-    draft.origin = FROM_CLIENT;
-    draft.partition = partition;
-    draft.sequence = this.#store.next(partition);
-    draft.version.set(versions.low, versions.high);
+    this.#store.versions.tick();
+    this.#store.begin(this.draft, operation, partition);
   }
 
   /** Begins to make a recorded mutation again. */
@@ -118,11 +105,8 @@ export class ItemMutations {
     this.begin(RETURN, this.#partitions.get(id));
     draft.item = item;
     this.#names.name(id, draft.name);
-    const value = valueAt(words, at) * 4;
-    draft.value.set(pool.bytes(address), value, value + valueLengthAt(words, at));
-    const contentType = tagAt(words, at);
-    if (contentType === 0) draft.contentType.clear();
-    else this.#contentTypes.name(contentType, draft.contentType);
+    nameValue(words, pool.bytes(address), at, draft.value);
+    this.#contentTypes.name(tagAt(words, at), draft.contentType);
     if (!this.#recorder.admitsOfQueue(draft)) return false;
     writeVersion(words, at, draft.version.low, draft.version.high);
     this.#store.raise(draft.partition, draft.sequence);

@@ -13,7 +13,7 @@ import { ownerAt, versionHighAt, versionLowAt } from './cell.ts';
 import type { CellStore } from './cell-store.ts';
 import type { NameTable } from './name-table.ts';
 import type { PagedPairs } from './paged-array.ts';
-import type { Recorder, Sinks } from './recorder.ts';
+import { NO_SINKS, type Recorder, type Sinks } from './recorder.ts';
 
 const NEW = 1;
 export const KEEPS_TOMBSTONES = 2;
@@ -100,16 +100,17 @@ export class MapFlags {
     return this.isActive && (this.of(map) & KEEPS_TOMBSTONES) !== 0;
   }
 
-  /** Returns the sinks that want the map's mutations. */
-  sinksOf(map: number): Sinks {
-    if (!this.#recorder.isSelective) return this.#recorder.sinks;
+  /**
+   * Returns the sinks that want the mutation of the map with this id; with 0, of a map that does
+   * not exist and has the name in the mutation.
+   */
+  sinksFor({ origin, name }: Mutation, map: number): Sinks {
+    const recorder = this.#recorder;
+    if (!recorder.isActiveFor(origin)) return NO_SINKS;
+    if (!recorder.isSelective) return recorder.sinks;
+    if (map === 0) return this.#chosen(name);
     this.of(map);
     return this.#sets[this.#flags.second(map)]!;
-  }
-
-  /** Returns the sinks that want the mutations of a map that does not exist. */
-  sinksOfName(name: Span): Sinks {
-    return this.#recorder.isSelective ? this.#chosen(name) : this.#recorder.sinks;
   }
 
   /** Records that an entry of the map has been written with this version. */

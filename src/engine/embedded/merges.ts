@@ -16,7 +16,7 @@ import {
   PASS_THROUGH,
   PUT_IF_ABSENT,
 } from '../merge-policy.ts';
-import { CLEAR, DELETE, type Mutation, SET } from '../mutation.ts';
+import { CLEAR, compareEnds, DELETE, type Mutation, SET } from '../mutation.ts';
 import { Version } from '../version.ts';
 import { expiryMsAt, HITS_MAX, hitsAt, lastAccessSecondsAt, makerAt } from './cell.ts';
 import type { CellStore } from './cell-store.ts';
@@ -177,7 +177,7 @@ export class Merges {
       case LATEST_ACCESS:
         return change.lastAccessSeconds >= lastAccessSecondsAt(words, at);
       case EXPIRATION_TIME:
-        return endOf(change.expiryMs) >= endOf(expiryMsAt(words, at));
+        return compareEnds(change.expiryMs, expiryMsAt(words, at)) >= 0;
     }
   }
 
@@ -242,8 +242,3 @@ export class Merges {
 }
 
 const NONE = new Version();
-
-/** Returns the end of a time to live; 0 means no end, which is the latest. */
-function endOf(expiryMs: number): number {
-  return expiryMs === 0 ? Number.POSITIVE_INFINITY : expiryMs;
-}

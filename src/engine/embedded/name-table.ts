@@ -171,10 +171,14 @@ export class NameTable {
     return this.#addresses.get(id);
   }
 
-  /** Sets the span to the name's bytes. */
+  /** Sets the span to the name's bytes; clears it for the id 0. */
   name(id: number, span: Span): void {
-    const { pool } = this.#store;
     const address = this.#addresses.get(id);
+    if (address === 0) {
+      span.clear();
+      return;
+    }
+    const { pool } = this.#store;
     const words = pool.words(address);
     const at = pool.at(address);
     const start = keyAt(words, at) * 4;

@@ -24,7 +24,7 @@ import {
   VALUE_COPY_BYTES_MAX,
 } from '../engine.ts';
 import { Version } from '../version.ts';
-import { tagAt, valueAt, valueLengthAt, versionHighAt, versionLowAt } from './cell.ts';
+import { nameValue, tagAt, versionHighAt, versionLowAt } from './cell.ts';
 import type { ExtentPool } from './extent-pool.ts';
 import type { NameTable } from './name-table.ts';
 import type { Recorder } from './recorder.ts';
@@ -104,13 +104,9 @@ export class EmbeddedResult implements OperationResult {
   }
 
   #setBytes(address: number, words: Int32Array, at: number): void {
-    const start = valueAt(words, at) * 4;
     this.#address = address;
-    this.value.set(this.#pool.bytes(address), start, start + valueLengthAt(words, at));
-    this.value.words = words;
-    const contentType = tagAt(words, at);
-    if (contentType === 0) this.contentType.clear();
-    else this.#contentTypes.name(contentType, this.contentType);
+    nameValue(words, this.#pool.bytes(address), at, this.value);
+    this.#contentTypes.name(tagAt(words, at), this.contentType);
   }
 
   #begin(outcome: Outcome, partition: number, sequence: number): void {

@@ -159,9 +159,7 @@ export class Visits {
     const stored = this.#stored;
     nameValue(words, pool.bytes(address), at, stored.value);
     stored.version.set(versionLowAt(words, at), versionHighAt(words, at));
-    const contentType = tagAt(words, at);
-    if (contentType === 0) stored.contentType.clear();
-    else this.#contentTypes.name(contentType, stored.contentType);
+    this.#contentTypes.name(tagAt(words, at), stored.contentType);
     this.#visitor!.onStored(stored);
   }
 }
