@@ -26,7 +26,7 @@ const REST_BYTES = 6 * 4096;
 export function assertEmpty(store: CellStore): void {
   for (let number = 0; number < store.partitionCount; number++) {
     const partition = store.partition(number);
-    assert.equal(partition?.count ?? 0, 0);
+    assert.equal(partition?.index?.count ?? 0, 0);
     assert.equal(partition?.log.liveBytes ?? 0, 0);
   }
   assert.ok(store.meter.bytes <= REST_BYTES + INDEX_BYTES * store.partitionCount);
@@ -63,7 +63,7 @@ export function componentsOf(
 export function entriesOf({ store }: EngineComponents): number {
   let count = 0;
   for (let number = 0; number < store.partitionCount; number++) {
-    count += store.partition(number)?.count ?? 0;
+    count += store.partition(number)?.index?.count ?? 0;
   }
   return count;
 }

@@ -52,7 +52,7 @@ describe('NameTable', () => {
     assert.equal(names.uses(id), 0);
     names.dropUnused(id);
     names.release(kept);
-    assert.equal(names.count, 0);
+    assert.equal(names.ids.count, 0);
     assertEmpty(store);
   });
 

@@ -52,11 +52,6 @@ export class CellLog {
     return this.#sealedUsed - this.#sealedLive > DEAD_SHARE_MAX * this.#sealedUsed;
   }
 
-  /** Bytes written to the extent being emptied. */
-  get victimUsed(): number {
-    return this.#pool.used[this.victim]!;
-  }
-
   /**
    * Returns the address of `length` bytes (a whole cell), which count as live from now on; or 0 if
    * there is no memory, and then nothing has changed. `spare`: may also use the reserved memory.
@@ -135,15 +130,6 @@ export class CellLog {
     return this.victim !== 0;
   }
 
-  /** Frees every extent with its cells. Long cells are up to the caller. */
-  clear(): void {
-    if (this.#head !== 0) this.#dropHead();
-    while (this.#sealed !== 0) {
-      this.#sealedLive -= this.#pool.live[this.#sealed]!;
-      this.#dropSealed(this.#sealed);
-    }
-  }
-
   /**
    * Asserts that each extent is filled by its cells, and that the sums match. Calls `each` with the
    * address of each live cell; adds the extents to `extents`. O(cells).
@@ -170,7 +156,7 @@ export class CellLog {
     else assert.equal(this.#headUsed, 0, 'no head');
     assert.ok(this.victim === 0 || extents.has(this.victim), 'the extent being emptied');
     assert.ok(
-      this.victim === 0 || this.victimDone <= this.victimUsed,
+      this.victim === 0 || this.victimDone <= used[this.victim]!,
       'the position in the extent being emptied',
     );
   }

@@ -100,6 +100,8 @@ export class Cleaner {
       log.victimDone += length;
       return HEADER_COST_BYTES;
     }
+    // Left to the sweeper, the entries of cleared maps would be moved first: a clear would use more
+    // than twice the processor time.
     if (kindAt(words, at) === KIND_ENTRY && this.#maps.address(ownerAt(words, at)) === 0) {
       log.victimDone += length;
       const type = tagAt(words, at);

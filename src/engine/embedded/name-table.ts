@@ -39,7 +39,7 @@ export class NameTable {
   /** Address of each id's cell; 0 for a free or retired id. */
   readonly #addresses: PagedIntegers;
   readonly #uses: PagedIntegers;
-  /** The ids, from 1, with columns of other data by id. */
+  /** The ids in use, including retired ones, from 1, with columns of other data by id. */
   readonly ids: IdColumns;
   /** The name of the current call, and the last name that was found, with its id (0: none). */
   #current = new KeyWords();
@@ -55,11 +55,6 @@ export class NameTable {
     this.ids = new IdColumns(store.pool);
     this.#addresses = this.ids.integers();
     this.#uses = this.ids.integers();
-  }
-
-  /** Number of ids in use, including retired ones. */
-  get count(): number {
-    return this.ids.count;
   }
 
   /** Returns the name's id, or 0. */

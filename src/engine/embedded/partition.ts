@@ -32,11 +32,6 @@ export class Partition {
     this.#meter = meter;
   }
 
-  /** Number of entries and names in the index, including entries of cleared maps that remain. */
-  get count(): number {
-    return this.#index === undefined ? 0 : this.#index.count;
-  }
-
   /**
    * Returns the address of the cell of `key` in `owner` with its hash (see CellStore.hash), or 0.
    */

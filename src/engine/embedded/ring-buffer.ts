@@ -76,12 +76,11 @@ export class RingBuffers {
     return bits < SINGLE_BITS_MAX ? this.#copyTo(queue, log, bits + 1) : this.#split(queue, log);
   }
 
-  /** Adds an item; makeRoom must have been called. Returns its sequence. */
-  append(queue: number, address: number): number {
+  /** Adds an item; makeRoom must have been called. */
+  append(queue: number, address: number): void {
     const sequence = this.end(queue);
     this.#ends.set(queue, sequence + 1);
     this.set(queue, sequence, address);
-    return sequence;
   }
 
   /** Returns the address at a sequence from `first` to `end - 1`. */

@@ -35,7 +35,10 @@ const PLACES_PER_CLOCK_READ = 128;
  * is cleared and filled in turns of 10,000 writes uses four times as much memory.
  */
 const PLACES_PER_WRITE = 8;
-/** Places that a write without memory visits; about 1 ms. */
+/**
+ * Places that a write without memory visits. After 1 ms instead, more writes fail: an extent is
+ * free only when most of its partition has been visited.
+ */
 const PLACES_WHEN_FULL = 8192;
 const STEP_MS = 1;
 const PAUSE_MS = 2;
