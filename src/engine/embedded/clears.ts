@@ -96,10 +96,7 @@ export class Clears {
     if (!this.#recorder.admits(draft, this.#mapFlags.sinksFor(draft, id))) return REFUSED;
     // Replay has already recorded it.
     if (draft.origin !== FROM_REPLAY) this.#tombstones.add(draft);
-    if (endsLife && id !== 0) {
-      this.#names.retire(id);
-      this.#sweeper.addCleared(id);
-    }
+    if (endsLife && id !== 0) this.#sweeper.retire(id);
     this.#store.raiseAll(draft.sequence);
     this.#recorder.record(draft);
     return APPLIED;

@@ -111,8 +111,9 @@ export class Sweeper implements Visitor {
     if (dueMs < this.#timerMs) this.#schedule(dueMs);
   }
 
-  /** Registers the retired id of a cleared map. */
-  addCleared(id: number): void {
+  /** Retires the id of a cleared map: its entries are no longer found, and are to be removed. */
+  retire(id: number): void {
+    this.#maps.retire(id);
     if (this.#waiting.push(id) === 1) this.#setTimer(0, PAUSE_MS);
   }
 

@@ -96,7 +96,7 @@ export class Tombstones implements TombstoneFigures {
     version.clear();
     if (this.#mapCount === 0) return;
     this.#hash.ofMap(map);
-    this.#read(this.#find(), version);
+    this.#versions.get(this.#find(), version);
   }
 
   /** Sets `version` to the version of the key's tombstone; to none if there is no tombstone. */
@@ -104,7 +104,7 @@ export class Tombstones implements TombstoneFigures {
     version.clear();
     if (this.#ids.count === 0) return;
     this.#hash.ofKey(map, key);
-    this.#read(this.#find(), version);
+    this.#versions.get(this.#find(), version);
   }
 
   /**
@@ -210,10 +210,6 @@ export class Tombstones implements TombstoneFigures {
 
   #find(): number {
     return this.#index.find(this.#hash.words);
-  }
-
-  #read(id: number, version: Version): void {
-    if (id !== 0) this.#versions.get(id, version);
   }
 
   #put(partition: number, version: Version, seconds: number): void {
