@@ -1,11 +1,13 @@
 /** The contract's guarantees about queues. Part of the suite in engine.case.ts. */
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
+import { Random } from '../../bench/harness.ts';
 import { ABSENT, APPLIED, FOUND, QUEUE_FULL } from '../../src/engine/engine.ts';
 import { type OpenSubject, SMALL_CAPACITY, subjectTests } from './subject.ts';
 
 /** More operations than one script of an engine on servers processes. */
 const MANY_AT_ONCE = 150;
+const ORDER_ROUNDS = 50;
 
 export function queueCases(name: string, open: OpenSubject): void {
   const test = subjectTests(open);
@@ -67,6 +69,27 @@ export function queueCases(name: string, open: OpenSubject): void {
         takes.map(({ outcome, value }) => (outcome === FOUND ? value : undefined)),
         takes.map((_, index) => added[index]),
       );
+    });
+
+    test('offers and takes called at once take effect in the order of the calls', async (asker) => {
+      const random = new Random(1);
+      const items: string[] = [];
+      for (let round = 0; round < ORDER_ROUNDS; round++) {
+        const share = random.below(10);
+        const expected: (string | undefined)[] = [];
+        const takes = Array.from({ length: random.below(MANY_AT_ONCE) }, (_, index) => {
+          if (random.below(10) < share) {
+            items.push(`${round}:${index}`);
+            return asker.offer('q', `${round}:${index}`).then(() => []);
+          }
+          expected.push(items.shift());
+          return asker.take('q').then((taken) => [taken]);
+        });
+        const taken = (await Promise.all(takes)).flat();
+        const found = taken.map(({ outcome, value }) => (outcome === FOUND ? value : undefined));
+        assert.deepEqual(found, expected, `round ${round}`);
+        await Promise.all(taken.map(({ hold }) => hold && asker.acknowledge(hold, true)));
+      }
     });
 
     test('items of many queues, offered and taken at once, stay in their queues', async (asker) => {

@@ -194,6 +194,11 @@ class RandomCommands {
     ]);
   }
 
+  /** Numbers of up to 4 in two digits each. */
+  #digits(count: number): string {
+    return Array.from({ length: count }, () => `0${this.#random.below(5)}`).join('');
+  }
+
   #item(): string {
     const number = Buffer.alloc(8);
     number.writeBigUInt64BE(BigInt(this.#random.below(1000)));
@@ -216,7 +221,9 @@ class RandomCommands {
     const holds = this.#holds(5);
     const drops = this.#chosen(['', '', this.#holds(2)]);
     const flag = this.#chosen(['', '1']);
-    const takes = [queue, holds, drops, this.#chosen(['', member]), flag, channel];
+    const turn = this.#chosen(['', 'turn']);
+    const before = this.#digits(5);
+    const takes = [queue, holds, drops, this.#chosen(['', member]), flag, channel, turn, before];
     const offered = Array.from({ length: 1 + this.#random.below(4) }, () => [
       '\x10',
       'item',
@@ -234,6 +241,7 @@ class RandomCommands {
           channel,
           queue,
           flag,
+          turn,
           ...offered,
         ),
       ],

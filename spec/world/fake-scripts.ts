@@ -153,7 +153,7 @@ function numberBytes(number: number): string {
 const offer: ScriptFunction = (
   run,
   [items = '', returned = '', numbers = '', waiting = ''],
-  [limit = '', channel = '', queue = '', takesNext = '', ...parts],
+  [limit = '', channel = '', queue = '', takesNext = '', turn = '', ...parts],
 ) => {
   const { call, count, text, texts } = run;
   const capacity = Number(limit);
@@ -169,6 +169,7 @@ const offer: ScriptFunction = (
     last = Number(seconds) * 1_000_000 + Number(micros) + added;
     call('HSET', numbers, 'n', last);
   }
+  if (turn !== '') call('HSET', numbers, turn, last - added);
   const made = Array.from({ length: added }, (_, at) => {
     return parts[2 * at]! + numberBytes(last - added + at + 1) + parts[2 * at + 1]!;
   });
@@ -196,7 +197,16 @@ function drop({ call }: ScriptRun, marks: string, holds: string, queue: string):
 const take: ScriptFunction = (
   run,
   [items = '', returned = '', numbers = '', waiting = '', held = '', marks = ''],
-  [queue = '', holds = '', drops = '', member = '', more = '', channel = ''],
+  [
+    queue = '',
+    holds = '',
+    drops = '',
+    member = '',
+    more = '',
+    channel = '',
+    turn = '',
+    before = '',
+  ],
 ) => {
   const { call, count, text, texts } = run;
   const fields = splitHolds(holds).map((hold) => hold + queue);
@@ -205,10 +215,17 @@ const take: ScriptFunction = (
   const reply: Value[] = [0];
   let taken = 0;
   let bytes = 0;
+  let room = Number.POSITIVE_INFINITY;
   let open: string | undefined;
+  const ends = turn === '' ? [] : (call('HMGET', numbers, turn, 'n') as (string | null)[]);
+  const [first = null, last = null] = ends;
+  if (first !== null) {
+    room = count('LLEN', items) + count('ZCARD', returned) - Number(last) + Number(first);
+  }
   for (const [at, field] of fields.entries()) {
     let item = marked[at] ?? text('HGET', held, field);
-    if (item === undefined && bytes < TAKEN_BYTES_MAX) {
+    const mayTake = room + Number(before.slice(2 * at, 2 * at + 2)) > 0;
+    if (item === undefined && mayTake && bytes < TAKEN_BYTES_MAX) {
       item = texts('ZPOPMIN', returned)[0];
       try {
         item ??= text('LPOP', items);
@@ -218,18 +235,23 @@ const take: ScriptFunction = (
       if (item !== undefined) {
         call('HSET', held, field, item);
         taken++;
+        room--;
       }
     }
-    if (item === undefined) {
+    if (item === undefined && mayTake) {
       open = field.slice(0, HOLD_DIGITS);
       break;
     }
-    bytes += item.length;
-    reply.push(item);
+    bytes += item?.length ?? 0;
+    reply.push(item ?? 0);
   }
+  if (first !== null) call('HDEL', numbers, turn);
   if (taken > 0) call('HINCRBY', numbers, 'h', taken);
   if (drops !== '') drop(run, marks, drops, queue);
-  if (member === '') return reply;
+  if (member === '') {
+    if (bytes >= TAKEN_BYTES_MAX) reply[0] = 1;
+    return reply;
+  }
   if (count('EXISTS', items, returned) > 0) {
     reply[0] = 1;
     if (open === undefined && more !== '1') wake(run, waiting, channel, queue);

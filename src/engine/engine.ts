@@ -11,11 +11,11 @@
  * Bytes. An argument passed as a Span is valid only during the call: an engine that finishes later
  * copies it first. The bytes that an OperationResult refers to are valid only during onResult.
  *
- * Order. Within a partition, queue operations and changes of entries take effect in the order of
- * the calls. There is one exception: unless the engine is ordered, takes that do not wait may take
- * effect after offers that are called later in the same turn. A read of a map sees at least every
- * operation whose result arrived before the read was called. On an ordered engine everything,
- * including reads and other partitions, takes effect in the order of the calls.
+ * Order. The operations on a queue take effect in the order of the calls, and so do the changes of
+ * a map's entries within a partition. An item counts against its queue's `max-size` until its take
+ * has the result. A read of a map sees at least every operation whose result arrived before the
+ * read was called. On an ordered engine everything, including reads and other names and partitions,
+ * takes effect in the order of the calls.
  *
  * A taken item goes through two steps, whether or not the take waits. The result is FOUND when the
  * removal of the item is made. Then `acknowledge` reports whether the client received the item (see

@@ -1,6 +1,6 @@
 /**
- * The offers of a turn are sent as one command, and so are its takes; also their results if these
- * fail.
+ * The offers of a turn are sent as one command, and so are its takes, but take effect in the order
+ * of the calls; also their results if these fail.
  */
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
@@ -22,13 +22,14 @@ import {
   TAKES_MAX,
 } from '../../../src/engine/redis/queue-scripts.ts';
 import type { Script } from '../../../src/engine/redis/scripts.ts';
+import { shaOf } from '../../world/fake-scripts.ts';
 import { CUT, FakeServer, SILENCE } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
 import { answered, DEADLINE_MS, offer, withStore } from '../../world/world-engines.ts';
 import { span } from '../results.ts';
 
 /** Number of an offer's keys and arguments before the items. */
-const BEFORE_ITEMS = 3 + 4 + 4;
+const BEFORE_ITEMS = 3 + 4 + 5;
 const LONG = 'l'.repeat(5000);
 /** The first byte of an item without a content type. */
 const HEADER_BYTES = 9;
@@ -73,19 +74,63 @@ function many<T>(count: number, make: (index: number) => Promise<T>): Promise<T>
   return Array.from({ length: count }, (_, index) => make(index));
 }
 
-test('the offers of a turn are one command, its takes another one, sent in this order', async () => {
+test('the offers of a turn are one command, its takes another one, but none overtakes another', async () => {
   await withStore(world, server.url, {}, async ({ engine }) => {
     const outcomes = many(6, (index) =>
       index % 2 === 0 ? take(engine, 'queue') : offer(engine, 'queue', `item ${index}`),
     );
     const found = (await Promise.all(outcomes)).filter((_, index) => index % 2 === 0);
-    assert.deepEqual(found, [FOUND, FOUND, FOUND]);
+    assert.deepEqual(found, [ABSENT, FOUND, FOUND]);
     assert.deepEqual(called().slice(0, 2), [OFFER, TAKE]);
     const [offers] = calls(OFFER);
     assert.deepEqual(
       offers!.slice(BEFORE_ITEMS).filter((_, index) => index % 2 === 1),
       ['item 1', 'item 3', 'item 5'],
     );
+  });
+});
+
+test('a take gets no item of a later offer, even if another member offers in between', async () => {
+  let left = 1;
+  server.script = (words) => {
+    if (!isCall(words, TAKE) || left-- === 0) return undefined;
+    const keys = words.slice(3, 3 + 4);
+    server.run(
+      'EVALSHA',
+      shaOf(OFFER.source),
+      '4',
+      ...keys,
+      '0',
+      '',
+      'queue',
+      '',
+      '',
+      '\x10',
+      'other',
+    );
+    return undefined;
+  };
+  await withStore(world, server.url, {}, async ({ engine }) => {
+    const outcomes = [
+      ...[take(engine, 'queue'), offer(engine, 'queue', 'item'), take(engine, 'queue')],
+      ...[take(engine, 'queue'), take(engine, 'queue')],
+    ];
+    // The item of the other member is a later one for all of them.
+    assert.deepEqual(await Promise.all(outcomes), [ABSENT, APPLIED, FOUND, ABSENT, ABSENT]);
+    const [numbers = ''] = server.data.names.filter((name) => name.includes('/n:'));
+    assert.deepEqual(server.run('HKEYS', numbers), ['n', 'h'], 'nothing of the turn remains');
+    assert.equal(await take(engine, 'queue'), FOUND);
+  });
+});
+
+test('takes of long items are served by several commands', async () => {
+  const long = 'l'.repeat(400_000);
+  await withStore(world, server.url, {}, async ({ engine }) => {
+    for (let count = 7; count > 0; count--) await offer(engine, 'queue', long);
+    const outcomes = many(9, () => take(engine, 'queue'));
+    const found = Array<Outcome>(7).fill(FOUND);
+    assert.deepEqual(await Promise.all(outcomes), [...found, ABSENT, ABSENT]);
+    assert.equal(calls(TAKE).length, 3);
   });
 });
 

@@ -50,7 +50,7 @@ export class CommandBuffer {
   /** Adds an ASCII argument. */
   text(text: string): void {
     this.#beginBulk(text.length);
-    this.#length += this.#bytes.write(text, this.#length, 'latin1');
+    if (text !== '') this.#length += this.#bytes.write(text, this.#length, 'latin1');
     this.#endLine();
   }
 

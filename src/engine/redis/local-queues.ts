@@ -42,6 +42,8 @@ export class QueueTake {
   /** Index among the takes of the engine. */
   readonly place: number;
   state: 1 | 2 | 3 | 4 = OPEN;
+  /** If it is collected with offers of its turn, the number of those that precede it. */
+  offersBefore = 0;
   /** Whether it waits in the list of its queue. */
   isListed = false;
   previous: QueueTake | undefined;
@@ -78,8 +80,11 @@ export class QueueTake {
 /** Offers that are collected for a queue. */
 export interface GatheredOffers {
   readonly count: number;
-  /** Sends the offers. If they fail at once, their receivers are notified later. */
-  send(): void;
+  /**
+   * Sends the offers. If they fail at once, their receivers are notified later. `turn`: see
+   * queue-turn.ts.
+   */
+  send(turn: string): void;
 }
 
 export class LocalQueue {

@@ -4,7 +4,8 @@
  *     items     a list of items in the format of stored-value.ts; bytes 2 to 9 contain the number
  *     returned  a sorted set of the returned items, by number; they are polled before the list
  *     numbers   a hash: `n`, the last number assigned; `h`, the number of held items, which count
- *               for the capacity
+ *               for the capacity; and between the offers and the takes of a turn (queue-turn.ts)
+ *               by the turn's name the last number before its offers
  *     waiting   a sorted set of the members with waiting polls, by the hold of the oldest poll
  *     held      a hash per member and partition: the held items, by hold and queue
  *     marks     a hash per member and partition: holds whose items were removed, by hold and queue
@@ -60,14 +61,14 @@ end
 
 /**
  * Adds items. Keys: items, returned, numbers, waiting. Arguments: the capacity or 0, the channels'
- * prefix, the queue, whether polls of this member take next ('1' or empty); then for each item, up
- * to OFFERS_MAX, the first byte and the bytes after its number. Returns how many were added: if not
- * all, the queue is full.
+ * prefix, the queue, whether polls of this member take next ('1' or empty), the turn or empty; then
+ * for each item, up to OFFERS_MAX, the first byte and the bytes after its number. Returns how many
+ * were added: if not all, the queue is full.
  */
 export const OFFER = script(
   `${WAKE}
 local items, returned, numbers, waiting = unpack(KEYS)
-local capacity, count = tonumber(ARGV[1]), (#ARGV - 4) / 2
+local capacity, count = tonumber(ARGV[1]), (#ARGV - 5) / 2
 if capacity > 0 then
   local used = redis.call('LLEN', items) + redis.call('ZCARD', returned)
   count = math.min(count, capacity - used - (redis.call('HGET', numbers, 'h') or 0))
@@ -79,10 +80,11 @@ if last == count then
   last = time[1] * 1000000 + time[2] + count
   redis.call('HSET', numbers, 'n', last)
 end
+if ARGV[5] ~= '' then redis.call('HSET', numbers, ARGV[5], last - count) end
 local added = {}
 for index = 1, count do
   local number = struct.pack('>I8', last - count + index)
-  added[index] = ARGV[2 * index + 3] .. number .. ARGV[2 * index + 4]
+  added[index] = ARGV[2 * index + 4] .. number .. ARGV[2 * index + 5]
 end
 redis.call('RPUSH', items, unpack(added))
 if ARGV[4] == '' then
@@ -92,7 +94,7 @@ if ARGV[4] == '' then
 end
 return count`,
   4,
-  4,
+  5,
 );
 
 /** Returns the next item or nil. Keys: items, returned. */
@@ -122,8 +124,11 @@ end
  * Holds items for takes, and records whether the member waits at the queue. Keys: items, returned,
  * numbers, waiting, held, marks. Arguments: the queue, the holds concatenated, the marks to drop in
  * the same form, the member or empty if its takes do not wait, whether more of its takes wait ('1'
- * or empty), the channels' prefix. Returns whether items remain (1 or 0), and the item of each take
- * up to the first one without any, empty if it was removed since; or -1 if the member was removed.
+ * or empty), the channels' prefix, the turn or empty, and with a turn for each take, in two digits,
+ * how many offers of the turn precede it. Returns whether items remain (1 or 0), and the item of
+ * each take up to the first one without any, empty if it was removed since, or 0 if only later
+ * offers of the turn remain for it; or -1 if the member was removed. With a turn, the items have
+ * successive numbers, so their count shows how many are older than the turn's offers.
  */
 export const TAKE = script(
   `${WAKE}${DROP}
@@ -135,11 +140,17 @@ for at = 1, #holds, ${HOLD_DIGITS} do
 end
 local marked = redis.call('HMGET', marks, unpack(fields))
 if marked[1] then return -1 end
-local reply, taken, bytes, open = {0}, 0, 0, nil
+local reply, taken, bytes, room, open = {0}, 0, 0, 0, nil
+local last, first
+if ARGV[7] ~= '' then first, last = unpack(redis.call('HMGET', numbers, ARGV[7], 'n')) end
+if first then
+  room = redis.call('LLEN', items) + redis.call('ZCARD', returned) - last + first
+end
 for index = 2, #fields do
   local field = fields[index]
   local item = marked[index] or redis.call('HGET', held, field)
-  if not item and bytes < ${TAKEN_BYTES_MAX} then
+  local mayTake = not first or room + string.sub(ARGV[8], 2 * index - 3, 2 * index - 2) > 0
+  if not item and mayTake and bytes < ${TAKEN_BYTES_MAX} then
     item = redis.call('ZPOPMIN', returned)[1] or redis.pcall('LPOP', items)
     if type(item) == 'table' then
       if taken == 0 then return item end
@@ -147,19 +158,24 @@ for index = 2, #fields do
     end
     if item then
       redis.call('HSET', held, field, item)
-      taken = taken + 1
+      taken, room = taken + 1, room - 1
     end
   end
-  if not item then
+  if item then
+    bytes = bytes + #item
+  elseif mayTake then
     open = string.sub(field, 1, ${HOLD_DIGITS})
     break
   end
-  bytes = bytes + #item
-  reply[#reply + 1] = item
+  reply[#reply + 1] = item or 0
 end
+if first then redis.call('HDEL', numbers, ARGV[7]) end
 if taken > 0 then redis.call('HINCRBY', numbers, 'h', taken) end
 if ARGV[3] ~= '' then drop(marks, ARGV[3], queue) end
-if member == '' then return reply end
+if member == '' then
+  if bytes >= ${TAKEN_BYTES_MAX} then reply[1] = 1 end
+  return reply
+end
 if redis.call('EXISTS', items, returned) > 0 then
   reply[1] = 1
   if not open and not more then wake(waiting, ARGV[6], queue) end
@@ -171,7 +187,7 @@ else
 end
 return reply`,
   6,
-  6,
+  8,
 );
 
 /**

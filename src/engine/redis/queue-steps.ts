@@ -187,11 +187,11 @@ class Offers implements Work, GatheredOffers {
     writeItem(this.#items, head, value);
   }
 
-  send(): void {
+  send(turn: string): void {
     const items = this.#items!;
     this.#items = undefined;
     this.#isBeingSent = true;
-    const commands = this.#beginCommand();
+    const commands = this.#beginCommand(turn);
     this.#isBeingSent = false;
     if (commands !== undefined) {
       commands.copyOf(items);
@@ -203,7 +203,7 @@ class Offers implements Work, GatheredOffers {
   /** Sends one offer. If it fails at once, its receiver is notified during the call. */
   sendOne(head: HeaderWriter, value: Span, receiver: Receiver): void {
     this.#receivers.push(receiver);
-    const commands = this.#beginCommand();
+    const commands = this.#beginCommand('');
     if (commands === undefined) return;
     writeItem(commands, head, value);
     this.#context.dispatcher.end(this.#operation);
@@ -234,7 +234,7 @@ class Offers implements Work, GatheredOffers {
     for (const receiver of this.#end()) this.#context.fail(receiver, failure);
   }
 
-  #beginCommand(): CommandBuffer | undefined {
+  #beginCommand(turn: string): CommandBuffer | undefined {
     const { dispatcher, layout } = this.#context;
     const queue = this.#queue;
     const { partition } = queue;
@@ -248,6 +248,7 @@ class Offers implements Work, GatheredOffers {
     commands.span(channelsOf(layout, partition));
     commands.bytes(queue.name);
     commands.bytes(queue.first === undefined ? NO : YES);
+    commands.text(turn);
     return commands;
   }
 

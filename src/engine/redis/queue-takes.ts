@@ -149,11 +149,11 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   }
 
   /**
-   * Serves takes collected in a turn. If that fails at once, their receivers are notified later.
+   * Serves takes collected in a turn: see queue-turn.ts. If that fails at once, their receivers are
+   * notified later.
    */
-  serveGathered(queue: LocalQueue, gathered: readonly QueueTake[]): void {
-    const takes = gathered.filter(({ state }) => state === OPEN);
-    const failure = takes.length === 0 ? undefined : this.#hold(queue, takes, false);
+  serveGathered(queue: LocalQueue, takes: readonly QueueTake[], turn: string): void {
+    const failure = this.#hold(queue, takes, false, turn);
     if (failure === undefined) return;
     this.#options.clock.endOfTurn(() => {
       for (const take of takes) {
@@ -197,12 +197,12 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
 
   onHeld(
     holding: Holding,
-    items: readonly Buffer[],
+    items: readonly (Buffer | undefined)[],
     itemsRemain: boolean,
     isExpelled: boolean,
   ): void {
-    const { queue, takes } = holding;
-    if (holding.isWaiting) queue.endScript();
+    const { queue, takes, isWaiting } = holding;
+    if (isWaiting) queue.endScript();
     const removed: QueueTake[] = [];
     for (const [index, take] of takes.entries()) {
       take.scriptCount--;
@@ -221,7 +221,11 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     }
     if (removed.length > 0) this.#remove(holding, removed);
     if (itemsRemain && queue.first !== undefined && queue.scriptCount === 0) this.serve(queue);
-    for (const take of takes) {
+    // A script ends early if its items are long; only the waiting takes are then served by `serve`.
+    const servedCount = itemsRemain && !isWaiting ? items.length : takes.length;
+    const unserved = takes.slice(servedCount).filter(({ state }) => state === OPEN);
+    if (unserved.length > 0) this.serveGathered(queue, unserved, '');
+    for (const take of takes.slice(0, servedCount)) {
       if (take.state !== OPEN) continue;
       if (isExpelled) this.#endWith(take, LOST);
       else if (!take.isListed || (take.isDue && take.scriptCount === 0))
@@ -296,11 +300,16 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   }
 
   /** Returns why the request has failed at once, or undefined. */
-  #hold(queue: LocalQueue, takes: readonly QueueTake[], isWaiting: boolean): Failure | undefined {
+  #hold(
+    queue: LocalQueue,
+    takes: readonly QueueTake[],
+    isWaiting: boolean,
+    turn = '',
+  ): Failure | undefined {
     const { incarnation } = this;
     this.#options.turn.send(queue);
     if (this.#unreturned.size > 0) this.#retryReturnsOf(queue);
-    const holding = new Holding(this.#context, this, queue, incarnation, takes, isWaiting);
+    const holding = new Holding(this.#context, this, queue, incarnation, takes, isWaiting, turn);
     const failure = holding.send();
     if (failure !== undefined) return failure;
     if (isWaiting) queue.beginScript(takes.at(-1));

@@ -1,24 +1,28 @@
 /**
  * Collects the offers to a queue, and the takes that do not wait, in each turn. They are sent as
- * one script of each kind when the connection is about to write, offers first. They are all
- * concurrent, so offers and takes may take effect in another order than they were called; the order
- * among offers, and among takes, is preserved. Any other operation on the queue is sent after those
- * collected before it.
+ * one script of each kind when the connection is about to write, offers first. Nevertheless they
+ * take effect in the order of the calls: a take gets no item of a later offer. For this, the offers
+ * store the last number assigned before them under the name of the turn, and the takes read it. If
+ * the takes have to be sent again, because their connection was lost, they are no longer limited.
+ * Any other operation on the queue is sent after those collected before it.
+ *
+ * One by one, the offers and polls of 64 connections take 1.3 times the processor time of the
+ * member and twice that of the server (bench: redis-operations).
  */
 import type { Dispatcher } from './dispatcher.ts';
-import type { LocalQueue, QueueTake } from './local-queues.ts';
+import { type LocalQueue, OPEN, type QueueTake } from './local-queues.ts';
 import { OFFERS_MAX, TAKES_MAX } from './queue-scripts.ts';
+
+/** `turn`: the name of the turn if its offers and takes are limited by their order; or empty. */
+type SendTakes = (queue: LocalQueue, takes: readonly QueueTake[], turn: string) => void;
 
 export class QueueTurn {
   readonly #dispatcher: Dispatcher;
-  readonly #sendTakes: (queue: LocalQueue, takes: readonly QueueTake[]) => void;
+  readonly #sendTakes: SendTakes;
   readonly #queues = new Set<LocalQueue>();
 
   /** `sendTakes`: if they fail at once, it notifies their receivers later. */
-  constructor(
-    dispatcher: Dispatcher,
-    sendTakes: (queue: LocalQueue, takes: readonly QueueTake[]) => void,
-  ) {
+  constructor(dispatcher: Dispatcher, sendTakes: SendTakes) {
     this.#dispatcher = dispatcher;
     this.#sendTakes = sendTakes;
   }
@@ -30,6 +34,7 @@ export class QueueTurn {
   }
 
   addTake(queue: LocalQueue, take: QueueTake): void {
+    take.offersBefore = queue.offers?.count ?? 0;
     if (queue.takes.push(take) === TAKES_MAX) this.send(queue);
     else this.#gather(queue);
   }
@@ -37,12 +42,16 @@ export class QueueTurn {
   /** Sends the collected operations of the queue. */
   send(queue: LocalQueue): void {
     this.#queues.delete(queue);
-    const { offers, takes } = queue;
+    const { offers } = queue;
+    const takes = queue.takes.filter(({ state }) => state === OPEN);
     queue.offers = undefined;
-    offers?.send();
-    if (takes.length === 0) return;
     queue.takes = [];
-    this.#sendTakes(queue, takes);
+    const [first] = takes;
+    const isMixed =
+      offers !== undefined && first !== undefined && first.offersBefore < offers.count;
+    const turn = isMixed ? `${first.holdText}${first.incarnation}` : '';
+    offers?.send(turn);
+    if (first !== undefined) this.#sendTakes(queue, takes, turn);
   }
 
   sendAll(): void {

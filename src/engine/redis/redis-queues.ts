@@ -65,8 +65,8 @@ export class RedisQueues {
       onWakeUp: (name) => this.#wake(name),
       onListening: (partition) => this.#serve(partition),
     });
-    const turn = new QueueTurn(context.dispatcher, (queue, takes) =>
-      this.#takes.serveGathered(queue, takes),
+    const turn = new QueueTurn(context.dispatcher, (queue, takes, name) =>
+      this.#takes.serveGathered(queue, takes, name),
     );
     this.#turn = turn;
     this.#takes = new QueueTakes(

@@ -28,12 +28,12 @@ const INTEGERS = kindSet(INTEGER);
 /** Receives the results of the operations. */
 export interface TakeObserver {
   /**
-   * `items`: the items of the first takes; `isExpelled`: nothing can be held for this incarnation
-   * any more.
+   * `items`: the items of the first takes; undefined for one that must not have the next item.
+   * `isExpelled`: nothing can be held for this incarnation any more.
    */
   onHeld(
     holding: Holding,
-    items: readonly Buffer[],
+    items: readonly (Buffer | undefined)[],
     itemsRemain: boolean,
     isExpelled: boolean,
   ): void;
@@ -61,6 +61,7 @@ export class Holding implements Work {
   /** Whether its takes wait. */
   readonly isWaiting: boolean;
   readonly #incarnation: Buffer;
+  readonly #turn: string;
   readonly #context: QueueContext;
   readonly #observer: TakeObserver;
   #isBegun = false;
@@ -74,6 +75,7 @@ export class Holding implements Work {
     incarnation: Buffer,
     takes: readonly QueueTake[],
     isWaiting: boolean,
+    turn: string,
   ) {
     this.operation = new Operation(context.dispatcher, this, undefined);
     this.#context = context;
@@ -82,6 +84,7 @@ export class Holding implements Work {
     this.#incarnation = incarnation;
     this.takes = takes;
     this.isWaiting = isWaiting;
+    this.#turn = turn;
     this.operation.isRepeatable = true;
     this.operation.isReplicated = queue.isReplicated;
     // Without these replicas, the held items could not be removed.
@@ -111,16 +114,19 @@ export class Holding implements Work {
     commands.bytes(this.isWaiting ? listener : NO);
     commands.bytes(hasMore ? YES : NO);
     commands.span(channelsOf(layout, partition));
+    commands.text(this.#turn);
+    commands.text(this.#turn === '' ? '' : precedingOffers(takes));
     dispatcher.end(this.operation);
     return undefined;
   }
 
   onResult(reply: Reply): void {
     const isExpelled = reply.kind === INTEGER;
+    const itemCount = isExpelled ? 0 : reply.integer - 1;
     const itemsRemain = !isExpelled && reply.next().integer === 1;
-    const items: Buffer[] = [];
-    if (!isExpelled) {
-      while (reply.next().kind === BULK) items.push(reply.bytes.toBuffer());
+    const items: (Buffer | undefined)[] = [];
+    while (items.length < itemCount) {
+      items.push(reply.next().kind === BULK ? reply.bytes.toBuffer() : undefined);
     }
     this.#observer.onHeld(this, items, itemsRemain, isExpelled);
   }
@@ -296,6 +302,11 @@ function writeTexts(commands: CommandBuffer, takes: readonly QueueTake[]): void 
   let text = '';
   for (const take of takes) text += take.holdText;
   commands.text(text);
+}
+
+/** Returns how many offers of the turn precede each take, in two digits. */
+function precedingOffers(takes: readonly QueueTake[]): string {
+  return takes.map(({ offersBefore }) => String(offersBefore).padStart(2, '0')).join('');
 }
 
 /** Whether it may have been sent more than once. */
