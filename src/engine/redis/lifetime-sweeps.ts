@@ -10,9 +10,7 @@ import type { Dispatcher } from './dispatcher.ts';
 import type { Failure } from './failure.ts';
 import { EXPIRIES, EXPIRING, type Layout, MAP } from './layout.ts';
 import { PURGE, SWEEP } from './map-scripts.ts';
-import { NumberStep } from './number-step.ts';
-import { Operation, type Work } from './operation.ts';
-import { ARRAY, BULK, kindSet, type Reply } from './reply.ts';
+import { NUMBER, READ, runStep, STRINGS, UPKEEP } from './run-step.ts';
 
 /** Maximum number of expired entries that one step removes. */
 const SWEPT_MAX = 100;
@@ -109,20 +107,22 @@ function purge(
   cursor: number,
 ): Promise<number | undefined> {
   return new Promise((resolve) => {
-    const onPurged = (next: number) => resolve(next === 0 ? undefined : next);
-    const { operation } = new NumberStep(dispatcher, true, onPurged, () => resolve(undefined));
-    operation.isRepeatable = true;
-    operation.changesData = false;
-    const commands = dispatcher.begin(operation, partition);
-    if (commands === undefined) return;
-    commands.begin(PURGE.header);
-    commands.bytes(layout.key(MAP, partition, map));
-    commands.bytes(layout.key(EXPIRIES, partition, map));
-    commands.span(layout.prefix(EXPIRING, partition));
-    commands.number(cursor);
-    commands.number(PURGED_MAX);
-    commands.bytes(map);
-    dispatcher.end(operation);
+    runStep(dispatcher, {
+      partition,
+      traits: UPKEEP,
+      reading: NUMBER,
+      write(commands) {
+        commands.begin(PURGE.header);
+        commands.bytes(layout.key(MAP, partition, map));
+        commands.bytes(layout.key(EXPIRIES, partition, map));
+        commands.span(layout.prefix(EXPIRING, partition));
+        commands.number(cursor);
+        commands.number(PURGED_MAX);
+        commands.bytes(map);
+      },
+      onDone: (next) => resolve(next === 0 ? undefined : next),
+      onFailed: () => resolve(undefined),
+    });
   });
 }
 
@@ -135,23 +135,25 @@ export function sweep(
   onFailed: (failure: Failure) => void,
 ): void {
   const { dispatcher, layout } = options;
-  const onSwept = (left: number): void => {
-    if (left === 0) onDone();
-    else sweep(options, partition, map, onDone, onFailed);
-  };
-  const { operation } = new NumberStep(dispatcher, true, onSwept, onFailed);
-  operation.isRepeatable = true;
-  // The entries have already expired for every reader.
-  operation.changesData = false;
-  const commands = dispatcher.begin(operation, partition);
-  if (commands === undefined) return;
-  commands.begin(SWEEP.header);
-  commands.bytes(layout.key(MAP, partition, map));
-  commands.bytes(layout.key(EXPIRIES, partition, map));
-  commands.span(layout.prefix(EXPIRING, partition));
-  commands.number(SWEPT_MAX);
-  commands.bytes(map);
-  dispatcher.end(operation);
+  runStep(dispatcher, {
+    partition,
+    // The entries have already expired for every reader.
+    traits: UPKEEP,
+    reading: NUMBER,
+    write(commands) {
+      commands.begin(SWEEP.header);
+      commands.bytes(layout.key(MAP, partition, map));
+      commands.bytes(layout.key(EXPIRIES, partition, map));
+      commands.span(layout.prefix(EXPIRING, partition));
+      commands.number(SWEPT_MAX);
+      commands.bytes(map);
+    },
+    onDone(left) {
+      if (left === 0) onDone();
+      else sweep(options, partition, map, onDone, onFailed);
+    },
+    onFailed,
+  });
 }
 
 /**
@@ -166,38 +168,22 @@ function listedMaps(
 ): Promise<readonly Buffer[]> {
   const { dispatcher, layout } = options;
   return new Promise((resolve) => {
-    const operation = new Operation(dispatcher, new MapList(resolve), undefined);
-    operation.isChange = false;
-    operation.isRepeatable = true;
-    const commands = dispatcher.begin(operation, partition);
-    if (commands === undefined) return;
-    commands.begin(ENDED);
-    commands.span(layout.prefix(EXPIRING, partition));
-    commands.bytes(FROM_FIRST);
-    if (all) commands.bytes(TO_LAST);
-    else commands.number(Math.floor(options.now()));
-    commands.bytes(LIMIT);
-    commands.number(from);
-    commands.number(MAPS_PER_CHECK);
-    dispatcher.end(operation);
+    runStep(dispatcher, {
+      partition,
+      traits: READ,
+      reading: STRINGS,
+      write(commands) {
+        commands.begin(ENDED);
+        commands.span(layout.prefix(EXPIRING, partition));
+        commands.bytes(FROM_FIRST);
+        if (all) commands.bytes(TO_LAST);
+        else commands.number(Math.floor(options.now()));
+        commands.bytes(LIMIT);
+        commands.number(from);
+        commands.number(MAPS_PER_CHECK);
+      },
+      onDone: resolve,
+      onFailed: () => resolve([]),
+    });
   });
-}
-
-class MapList implements Work {
-  readonly replyKinds = kindSet(ARRAY);
-  readonly #onMaps: (maps: readonly Buffer[]) => void;
-
-  constructor(onMaps: (maps: readonly Buffer[]) => void) {
-    this.#onMaps = onMaps;
-  }
-
-  onResult(reply: Reply): void {
-    const maps: Buffer[] = [];
-    while (reply.next().kind === BULK) maps.push(reply.bytes.toBuffer());
-    this.#onMaps(maps);
-  }
-
-  onFailed(): void {
-    this.#onMaps([]);
-  }
 }

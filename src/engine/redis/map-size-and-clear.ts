@@ -4,12 +4,12 @@
  */
 import type { Span } from '../../base/span.ts';
 import { APPLIED, COUNTED, type Receiver } from '../engine.ts';
-import { header } from './command-buffer.ts';
+import { type CommandBuffer, header } from './command-buffer.ts';
 import { type Failure, isUnknown, UNANSWERED } from './failure.ts';
 import { EXPIRIES, MAP } from './layout.ts';
 import { FROM_FIRST, type SweepOptions, sweep } from './lifetime-sweeps.ts';
-import { NumberStep } from './number-step.ts';
 import type { Results } from './redis-result.ts';
+import { NUMBER, READ, runStep } from './run-step.ts';
 
 const HLEN = header(2, 'HLEN');
 const ZCOUNT = header(4, 'ZCOUNT');
@@ -31,31 +31,37 @@ export function sizeOf(options: WholeMapsOptions, map: Span, receiver: Receiver)
     result.count = count;
     results.deliver(receiver, result);
   });
-  const count = (partition: number): void => {
-    const { operation } = new NumberStep(dispatcher, false, total.add, total.fail);
-    const commands = dispatcher.begin(operation, partition);
-    if (commands === undefined) return;
-    commands.begin(HLEN);
-    commands.bytes(layout.key(MAP, partition, name));
-    dispatcher.end(operation);
-  };
+  const read = (
+    partition: number,
+    write: (commands: CommandBuffer) => void,
+    onDone: (value: number) => void,
+  ) =>
+    runStep(dispatcher, {
+      partition,
+      traits: READ,
+      reading: NUMBER,
+      write,
+      onDone,
+      onFailed: total.fail,
+    });
   for (let partition = 0; partition < layout.partitionCount; partition++) {
-    const { operation } = new NumberStep(
-      dispatcher,
-      false,
-      (found) =>
-        found > 0
-          ? sweep(options, partition, name, () => count(partition), total.fail)
-          : count(partition),
-      total.fail,
-    );
-    const commands = dispatcher.begin(operation, partition);
-    if (commands === undefined) continue;
-    commands.begin(ZCOUNT);
-    commands.bytes(layout.key(EXPIRIES, partition, name));
-    commands.bytes(FROM_FIRST);
-    commands.number(Math.floor(options.now()));
-    dispatcher.end(operation);
+    const count = (): void => {
+      const writeLength = (commands: CommandBuffer): void => {
+        commands.begin(HLEN);
+        commands.bytes(layout.key(MAP, partition, name));
+      };
+      read(partition, writeLength, total.add);
+    };
+    const writeExpired = (commands: CommandBuffer): void => {
+      commands.begin(ZCOUNT);
+      commands.bytes(layout.key(EXPIRIES, partition, name));
+      commands.bytes(FROM_FIRST);
+      commands.number(Math.floor(options.now()));
+    };
+    read(partition, writeExpired, (expired) => {
+      if (expired > 0) sweep(options, partition, name, count, total.fail);
+      else count();
+    });
   }
 }
 
@@ -73,14 +79,18 @@ export function clear(options: WholeMapsOptions, map: Span, receiver: Receiver):
   });
   const replicaCount = options.replicaCount(map);
   for (let partition = 0; partition < layout.partitionCount; partition++) {
-    const { operation } = new NumberStep(dispatcher, true, total.add, total.fail);
-    operation.needReplicas(replicaCount);
-    // Not repeatable: a repeated removal would lose entries set in between.
-    const commands = dispatcher.begin(operation, partition);
-    if (commands === undefined) continue;
-    commands.begin(UNLINK);
-    commands.bytes(layout.key(MAP, partition, name));
-    dispatcher.end(operation);
+    runStep(dispatcher, {
+      partition,
+      // Not repeatable: a repeated removal would lose entries set in between.
+      traits: { replicaCount, isReplicated: replicaCount > 0 },
+      reading: NUMBER,
+      write(commands) {
+        commands.begin(UNLINK);
+        commands.bytes(layout.key(MAP, partition, name));
+      },
+      onDone: total.add,
+      onFailed: total.fail,
+    });
   }
 }
 

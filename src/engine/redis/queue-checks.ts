@@ -7,12 +7,10 @@
 import type { Clock, Timer } from '../../base/clock.ts';
 import { header } from './command-buffer.ts';
 import type { LocalQueue, LocalQueues } from './local-queues.ts';
-import { Operation, type Work } from './operation.ts';
 import { type QueueContext, writeItems, writeMarks } from './queue-context.ts';
 import type { QueueTakes } from './queue-takes.ts';
-import { INTEGER, kindSet, type Reply } from './reply.ts';
+import { NUMBER, READ, runStep } from './run-step.ts';
 
-const INTEGERS = kindSet(INTEGER);
 const CHECK_MS = 1000;
 const QUEUES_PER_CHECK = 64;
 /** Maximum number of marks that one command drops. */
@@ -80,59 +78,51 @@ export class QueueChecks {
 
   #checkItems(queues: readonly LocalQueue[]): void {
     const { dispatcher, layout } = this.#context;
-    const check = new Operation(dispatcher, new ItemsCheck(queues, this.#takes), undefined);
-    check.isChange = false;
-    check.isRepeatable = true;
-    const commands = dispatcher.begin(check, queues[0]!.partition);
-    if (commands === undefined) return;
-    for (const queue of queues) queue.isBeingChecked = true;
-    commands.begin(header(1 + 2 * queues.length, 'EXISTS'));
-    for (const queue of queues) writeItems(commands, layout, queue);
-    dispatcher.end(check);
+    runStep(dispatcher, {
+      partition: queues[0]!.partition,
+      traits: READ,
+      reading: NUMBER,
+      write(commands) {
+        commands.begin(header(1 + 2 * queues.length, 'EXISTS'));
+        for (const queue of queues) {
+          queue.isBeingChecked = true;
+          writeItems(commands, layout, queue);
+        }
+      },
+      onDone: (count) => {
+        for (const queue of queues) {
+          queue.isBeingChecked = false;
+          const isDue = count > 0 && queue.first !== undefined && queue.scriptCount === 0;
+          if (isDue) this.#takes.serve(queue);
+        }
+      },
+      // The next check follows within a second.
+      onFailed() {
+        for (const queue of queues) queue.isBeingChecked = false;
+      },
+    });
   }
 
   /** Drops the marks of the queue that are no longer needed. */
   #drop(queue: LocalQueue): void {
     const { dispatcher, layout } = this.#context;
-    while (queue.drops.length > 0) {
-      const drop = new Operation(dispatcher, DROPPING, undefined);
-      drop.isRepeatable = true;
-      drop.isReplicated = queue.isReplicated;
-      const commands = dispatcher.begin(drop, queue.partition);
-      if (commands === undefined) return;
-      const holds = queue.drops.splice(0, DROPS_MAX);
-      commands.begin(header(2 + holds.length, 'HDEL'));
-      writeMarks(commands, layout, queue.partition, this.#takes.incarnation);
-      for (const hold of holds) commands.bytes(Buffer.concat([Buffer.from(hold), queue.name]));
-      dispatcher.end(drop);
+    const { incarnation } = this.#takes;
+    let isSent = true;
+    while (isSent && queue.drops.length > 0) {
+      isSent = runStep(dispatcher, {
+        partition: queue.partition,
+        traits: { isRepeatable: true, isReplicated: queue.isReplicated },
+        reading: NUMBER,
+        write(commands) {
+          const holds = queue.drops.splice(0, DROPS_MAX);
+          commands.begin(header(2 + holds.length, 'HDEL'));
+          writeMarks(commands, layout, queue.partition, incarnation);
+          for (const hold of holds) commands.bytes(Buffer.concat([Buffer.from(hold), queue.name]));
+        },
+        // A remaining mark does no harm before its member is removed.
+        onDone() {},
+        onFailed() {},
+      });
     }
   }
 }
-
-/** Checks whether any of several queues has items. */
-class ItemsCheck implements Work {
-  readonly replyKinds = INTEGERS;
-  readonly #queues: readonly LocalQueue[];
-  readonly #takes: QueueTakes;
-
-  constructor(queues: readonly LocalQueue[], takes: QueueTakes) {
-    this.#queues = queues;
-    this.#takes = takes;
-  }
-
-  onResult(reply: Reply): void {
-    const isAny = reply.integer > 0;
-    for (const queue of this.#queues) {
-      queue.isBeingChecked = false;
-      if (isAny && queue.first !== undefined && queue.scriptCount === 0) this.#takes.serve(queue);
-    }
-  }
-
-  /** The next check follows within a second. */
-  onFailed(): void {
-    for (const queue of this.#queues) queue.isBeingChecked = false;
-  }
-}
-
-/** Drops marks. A remaining mark does no harm before its member is removed. */
-const DROPPING: Work = { replyKinds: INTEGERS, onResult() {}, onFailed() {} };

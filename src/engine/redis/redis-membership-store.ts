@@ -28,7 +28,7 @@ import type {
 import { type CommandBuffer, header } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { errorKind, REFUSED_CHANGE } from './error-reply.ts';
-import { type Failure, isUnknown } from './failure.ts';
+import { type Failure, isUnknown, UNCONFIRMED } from './failure.ts';
 import { type Layout, WAKE_UPS } from './layout.ts';
 import { layoutFault, layoutText } from './layout-record.ts';
 import {
@@ -42,9 +42,9 @@ import {
   STOP_ALL,
   VIEW,
 } from './member-scripts.ts';
-import { Operation, type Work } from './operation.ts';
-import { OutOfStep } from './redis-connection.ts';
+import { OutOfStep, type RedisConnection } from './redis-connection.ts';
 import { ARRAY, BULK, INTEGER, kindSet, NIL, type Reply } from './reply.ts';
+import { runStep } from './run-step.ts';
 import type { Script } from './scripts.ts';
 import { WakeUps, type WakeUpsOptions } from './wake-ups.ts';
 
@@ -236,7 +236,7 @@ export class RedisMembershipStore implements MembershipStore {
     const { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed } = heartbeat;
     const write = this.#writer(HEARTBEAT, [uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed]);
     let server: ServerAddress | undefined;
-    const reading: Reading<ViewReply | Out> = {
+    const reading: StepReading<ViewReply | Out> = {
       replyKinds: ARRAYS,
       read: (reply, from) => {
         server = from;
@@ -262,7 +262,7 @@ export class RedisMembershipStore implements MembershipStore {
   #step<Value>(
     script: Script,
     words: readonly (string | number)[],
-    reading: Reading<Value>,
+    reading: StepReading<Value>,
     replicaCount = 0,
   ): Promise<Value> {
     return this.#steps.run(() => this.#send(this.#writer(script, words), reading, replicaCount));
@@ -277,29 +277,47 @@ export class RedisMembershipStore implements MembershipStore {
     };
   }
 
-  #send<Value>(write: Write, reading: Reading<Value>, replicaCount = 0): Promise<Value> {
+  #send<Value>(
+    write: Write,
+    { replyKinds, read }: StepReading<Value>,
+    replicaCount = 0,
+  ): Promise<Value> {
     return new Promise((resolve, reject) => {
-      const { dispatcher } = this.#options;
-      const { operation } = new Step(dispatcher, reading, replicaCount, resolve, reject);
-      const commands = dispatcher.begin(operation, PARTITION);
-      if (commands === undefined) return;
-      write(commands);
-      dispatcher.end(operation);
+      runStep(this.#options.dispatcher, {
+        partition: PARTITION,
+        traits: { changesData: false, replicaCount, isReplicated: replicaCount > 0 },
+        reading: {
+          replyKinds,
+          read(reply, { connection }) {
+            try {
+              return read(reply, connection!.address);
+            } catch (error) {
+              reject(error);
+              if (error instanceof OutOfStep) connection!.fail(error);
+              return undefined;
+            }
+          },
+        },
+        write,
+        onDone: (value) => resolve(value as Value),
+        onFailed: (failure, { errorText, connection }) =>
+          reject(stepError(failure, errorText, connection)),
+      });
     });
   }
 }
 
 type Write = (commands: CommandBuffer) => void;
 /** How the reply to a step is read. */
-interface Reading<Value> {
+interface StepReading<Value> {
   readonly replyKinds: number;
   /** Throws OutOfStep if the reply cannot belong to the step. */
   read(reply: Reply, server: ServerAddress): Value;
 }
 
 const ARRAYS = kindSet(ARRAY);
-const NOTHING: Reading<void> = { replyKinds: kindSet(INTEGER), read: () => {} };
-const VIEW_OR_OUT: Reading<ViewReply | Out> = { replyKinds: ARRAYS, read: viewOrOut };
+const NOTHING: StepReading<void> = { replyKinds: kindSet(INTEGER), read: () => {} };
+const VIEW_OR_OUT: StepReading<ViewReply | Out> = { replyKinds: ARRAYS, read: viewOrOut };
 const OBSTACLES: readonly string[] = [
   'STOPPING',
   'VERSION',
@@ -318,59 +336,16 @@ class StepRefused extends Error {
   }
 }
 
-class Step<Value> implements Work {
-  readonly replyKinds: number;
-  readonly operation: Operation<undefined>;
-  readonly #reading: Reading<Value>;
-  readonly #resolve: (result: Value) => void;
-  readonly #reject: (error: Error) => void;
-  #value: Value | undefined;
-
-  constructor(
-    dispatcher: Dispatcher,
-    reading: Reading<Value>,
-    replicaCount: number,
-    resolve: (result: Value) => void,
-    reject: (error: Error) => void,
-  ) {
-    this.#reading = reading;
-    this.replyKinds = reading.replyKinds;
-    this.operation = new Operation(dispatcher, this, undefined);
-    this.operation.changesData = false;
-    this.operation.needReplicas(replicaCount);
-    this.#resolve = resolve;
-    this.#reject = reject;
+/** `text`: the server's error, or why the step was not sent; empty if there was no reply. */
+function stepError(failure: Failure, text: string, connection: RedisConnection | undefined): Error {
+  if (failure === UNCONFIRMED) {
+    return new OutcomeUnknown(new Error('too few replicas have confirmed the step'));
   }
-
-  onResult(reply: Reply): void {
-    const { connection } = this.operation;
-    try {
-      this.#value = this.#reading.read(reply, connection!.address);
-    } catch (error) {
-      this.operation.group = undefined;
-      this.#reject(error as Error);
-      if (error instanceof OutOfStep) connection!.fail(error);
-      return;
-    }
-    if (this.operation.group === undefined) this.onConfirmed();
+  if (text !== '' && errorKind(text) === REFUSED_CHANGE) {
+    return new StepRefused(connection!.address, text);
   }
-
-  onConfirmed(): void {
-    this.#resolve(this.#value as Value);
-  }
-
-  onUnconfirmed(): void {
-    this.#reject(new OutcomeUnknown(new Error('too few replicas have confirmed the step')));
-  }
-
-  onFailed(failure: Failure): void {
-    const { errorText: text, connection } = this.operation;
-    if (text !== '' && errorKind(text) === REFUSED_CHANGE) {
-      return this.#reject(new StepRefused(connection!.address, text));
-    }
-    const error = new Error(text === '' ? 'the servers do not answer' : text);
-    this.#reject(isUnknown(failure) ? new OutcomeUnknown(error) : error);
-  }
+  const error = new Error(text === '' ? 'the servers do not answer' : text);
+  return isUnknown(failure) ? new OutcomeUnknown(error) : error;
 }
 
 function versionIn(reply: Reply): { version: string; stopsUpTo: number } {

@@ -5,12 +5,10 @@
  * Everything is repeatable. Tested by redis-membership-store.spec.ts.
  */
 import { header } from './command-buffer.ts';
-import type { Failure } from './failure.ts';
 import { LocalQueue, type QueueSettings } from './local-queues.ts';
-import { Operation, type Work } from './operation.ts';
 import { type QueueContext, writeHeld, writeMarks } from './queue-context.ts';
 import { HOLD_DIGITS, PUT_OUT } from './queue-scripts.ts';
-import { ARRAY, BULK, kindSet, type Reply } from './reply.ts';
+import { runStep, STRINGS } from './run-step.ts';
 import { ItemReturn } from './take-operations.ts';
 
 /** Maximum number of partitions that are processed at the same time. */
@@ -50,9 +48,7 @@ export async function returnHeld(options: ReturnedOptions): Promise<number> {
 }
 
 async function returnOf(options: ReturnedOptions, partition: number): Promise<number> {
-  const fields = await new Promise<readonly Buffer[]>((resolve, reject) => {
-    readHolds(options, partition, resolve, reject);
-  });
+  const fields = await heldFields(options, partition);
   let count = 0;
   for (const field of fields) {
     const queue = new LocalQueue(field.subarray(HOLD_DIGITS), partition, options.settings);
@@ -76,55 +72,32 @@ function itemReturn(
   });
 }
 
-function readHolds(
-  options: ReturnedOptions,
+/** Resolves with the fields of the held items in the partition that no current take uses. */
+function heldFields(
+  { context, incarnation, outSeconds, currentHolds }: ReturnedOptions,
   partition: number,
-  onHolds: (fields: readonly Buffer[]) => void,
-  onError: (error: Error) => void,
-): void {
-  const { context, incarnation, outSeconds } = options;
+): Promise<readonly Buffer[]> {
   const { dispatcher, layout } = context;
-  const reading = new HoldsReading(options, onHolds, onError);
-  const operation = new Operation(dispatcher, reading, undefined);
-  operation.isRepeatable = true;
-  const commands = dispatcher.begin(operation, partition);
-  if (commands === undefined) return;
-  commands.begin(outSeconds === undefined ? HKEYS : PUT_OUT.header);
-  writeHeld(commands, layout, partition, incarnation);
-  if (outSeconds !== undefined) {
-    writeMarks(commands, layout, partition, incarnation);
-    commands.number(outSeconds);
-  }
-  dispatcher.end(operation);
-}
-
-class HoldsReading implements Work {
-  readonly replyKinds = kindSet(ARRAY);
-  readonly #options: ReturnedOptions;
-  readonly #onHolds: (fields: readonly Buffer[]) => void;
-  readonly #onError: (error: Error) => void;
-
-  constructor(
-    options: ReturnedOptions,
-    onHolds: (fields: readonly Buffer[]) => void,
-    onError: (error: Error) => void,
-  ) {
-    this.#options = options;
-    this.#onHolds = onHolds;
-    this.#onError = onError;
-  }
-
-  onResult(reply: Reply): void {
-    const fields: Buffer[] = [];
-    while (reply.next().kind === BULK) fields.push(reply.bytes.toBuffer());
-    if (fields.length === 0) return this.#onHolds(fields);
-    const current = this.#options.currentHolds();
-    this.#onHolds(fields.filter((field) => !current.has(holdOf(field))));
-  }
-
-  onFailed(_: Failure, { partition }: Operation<undefined>): void {
-    this.#onError(new Error(`Cannot read the held items of partition ${partition}`));
-  }
+  return new Promise((resolve, reject) => {
+    runStep(dispatcher, {
+      partition,
+      traits: { isRepeatable: true },
+      reading: STRINGS,
+      write(commands) {
+        commands.begin(outSeconds === undefined ? HKEYS : PUT_OUT.header);
+        writeHeld(commands, layout, partition, incarnation);
+        if (outSeconds === undefined) return;
+        writeMarks(commands, layout, partition, incarnation);
+        commands.number(outSeconds);
+      },
+      onDone(fields) {
+        if (fields.length === 0) return resolve(fields);
+        const current = currentHolds();
+        resolve(fields.filter((field) => !current.has(holdOf(field))));
+      },
+      onFailed: () => reject(new Error(`Cannot read the held items of partition ${partition}`)),
+    });
+  });
 }
 
 function holdOf(field: Buffer): string {
