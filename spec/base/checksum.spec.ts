@@ -22,7 +22,7 @@ test('checksum is correct at every length, from any byte, in any parts', () => {
   const random = new Random(7);
   const bytes = Buffer.from(random.bytes(40_000));
   const from = viewed(bytes);
-  for (const length of [...Array(70).keys(), 255, 256, 257, 698, 699, 700, 701, 16_383, 37_000]) {
+  for (const length of [...Array(70).keys(), 198, 199, 200, 201, 16_383, 37_000]) {
     const start = random.below(64);
     const end = start + length;
     assert.equal(checksum(from, start, end, 0), bitByBit(bytes.subarray(start, end)));
