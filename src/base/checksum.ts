@@ -9,31 +9,42 @@ import type { Viewed } from './copy-bytes.ts';
 
 /** The polynomial, lowest bit first. */
 const POLYNOMIAL = 0xedb88320;
-/** Number of bytes from which zlib is called. */
-const CALL_BYTES_MIN = 200;
 
 /**
  * Returns the checksum of the bytes from `at` to `end`, as a signed number of 32 bits. `sum` is that of
  * the bytes before them, or a seed.
  */
-export function checksum({ bytes, view }: Viewed, at: number, end: number, sum: number): number {
-  if (end - at >= CALL_BYTES_MIN) return crc32(bytes.subarray(at, end), sum >>> 0) | 0;
+export function checksum(from: Viewed, at: number, end: number, sum: number): number {
+  return sumOf(from, at, end, sum, TABLE, crc32);
+}
+
+/** `checksum` without names from outside, as its text is also a part of another thread's program. */
+export function sumOf(
+  { bytes, view }: Viewed,
+  at: number,
+  end: number,
+  sum: number,
+  table: Int32Array,
+  call: typeof crc32,
+): number {
+  // From this number of bytes on zlib is called.
+  if (end - at >= 200) return call(bytes.subarray(at, end), sum >>> 0) | 0;
   let inverted = ~sum;
   let next = at;
   for (; next + 4 <= end; next += 4) {
     const word = view.getInt32(next, true) ^ inverted;
     inverted =
-      TABLE[768 + (word & 255)]! ^
-      TABLE[512 + ((word >>> 8) & 255)]! ^
-      TABLE[256 + ((word >>> 16) & 255)]! ^
-      TABLE[word >>> 24]!;
+      table[768 + (word & 255)]! ^
+      table[512 + ((word >>> 8) & 255)]! ^
+      table[256 + ((word >>> 16) & 255)]! ^
+      table[word >>> 24]!;
   }
-  for (; next < end; next++) inverted = TABLE[(bytes[next]! ^ inverted) & 255]! ^ (inverted >>> 8);
+  for (; next < end; next++) inverted = table[(bytes[next]! ^ inverted) & 255]! ^ (inverted >>> 8);
   return ~inverted;
 }
 
 /** The checksum of each byte value, followed by 0, 1, 2 and 3 zero bytes. */
-const TABLE = makeTable();
+export const TABLE = makeTable();
 
 function makeTable(): Int32Array {
   const table = new Int32Array(4 * 256);

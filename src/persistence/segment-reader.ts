@@ -128,7 +128,7 @@ export class SegmentReader {
     return { ...segment, validEnd };
   }
 
-  /** Returns the length with which the file was created, in bytes; 0 if its header does not specify it. */
+  /** Returns the length with which the file was created, in bytes; 0 if its header has none. */
   async #createdBytes(file: StoredFile): Promise<number> {
     const header = new ViewedBytes(HEADER_BYTES);
     const length = await file.read(header.bytes, 0);
