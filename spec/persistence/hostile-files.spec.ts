@@ -161,6 +161,24 @@ describe('a file with wrong content', () => {
     assert.ok(codes.has('DATA_DAMAGED') && codes.has(undefined), [...codes].join());
   });
 
+  it('is read up to 512 MiB, if it has the length that it states', async () => {
+    for (const [length, what] of [
+      [2 ** 29, 'has a wrong checksum'],
+      [2 ** 29 + 1, `has ${2 ** 29 + 1} bytes, more than ${2 ** 29}`],
+    ] as const) {
+      const head = bytesOf(files, 'member').subarray(0, 20);
+      const stated = Buffer.from(head);
+      stated.writeUInt32LE(length, 16);
+      const read = async (into: Buffer) => stated.copy(into);
+      const open = async () => ({ name: 'member', length, read, close: async () => {} });
+      const storage = { path: '/data', open } as unknown as MemoryStorage;
+      await assert.rejects(readMemberFile(storage), {
+        code: 'DATA_DAMAGED',
+        message: new RegExp(what),
+      });
+    }
+  });
+
   it('is read or refused as a record', () => {
     const mutation = new Mutation();
     let valid = 0;

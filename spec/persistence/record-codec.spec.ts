@@ -282,6 +282,24 @@ test('a change that is cut anywhere, or whose lengths do not fit, is not read', 
   }
 });
 
+test('a key and a value are read up to the limits of an engine', () => {
+  const read = new Mutation();
+  // The bytes are reserved, but not touched.
+  const from = new ViewedBytes(2 ** 30 + 2 ** 24 + 64);
+  const lengthOf = (keyBytes: number, valueBytes: number): number => {
+    const length = 28 + keyBytes + valueBytes;
+    from.bytes.fill(0, 0, 28);
+    from.view.setUint32(0, length, true);
+    from.bytes[4] = SET;
+    from.view.setUint32(20, keyBytes, true);
+    return readChange(from, 0, length, read);
+  };
+  assert.equal(lengthOf(2 ** 24 - 1, 0), 28 + 2 ** 24 - 1);
+  assert.equal(lengthOf(2 ** 24, 0), -1);
+  assert.equal(lengthOf(0, 2 ** 30), 28 + 2 ** 30);
+  assert.equal(lengthOf(0, 2 ** 30 + 1), -1);
+});
+
 test('a lifetime or an item out of its range is not read', () => {
   const read = new Mutation();
   const withDouble = (value: number, mutation: Mutation): boolean => {

@@ -11,8 +11,8 @@
  *     7  number of data sets in the path, one byte: 0 to 16
  *     8  version: low word, at 12 high word
  *    16  length of the name in bytes, at 20 of the key, at 24 of the content type
- *    28  with a place: the sequence of the change in its partition, six bytes; then the partition, two
- *        bytes; 65535 stands for every partition
+ *    28  with a place: the sequence of the change in its partition, six bytes, enough for 89 years of
+ *        100,000 changes a second; then the partition, two bytes; 65535 stands for every partition
  *        with a life or item: of OFFER, REMOVE and RETURN the item, a double; of others the life of the
  *        map, low and high word
  *        with an expiry: its time in ms since 1970, a double, more than 0
@@ -225,7 +225,7 @@ function writeFields(view: DataView, at: number, fields: number, change: Mutatio
   }
   if ((fields & HAS_LIFE) !== 0) {
     if (change.operation >= OFFER) view.setFloat64(next, change.item, true);
-    else next = writeWords(view, next, change.life.low, change.life.high) - 8;
+    else writeWords(view, next, change.life.low, change.life.high);
     next += 8;
   }
   if ((fields & HAS_EXPIRY) !== 0) {

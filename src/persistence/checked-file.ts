@@ -60,16 +60,16 @@ export async function readCheckedFile<Content extends object>(
   isValid: (content: Content) => boolean,
 ): Promise<Content> {
   const { bytes } = await readFramed(storage, name, MAGIC);
-  const content = parsed(bytes.toString('utf8', FRAME_BYTES)) as Content & { file?: unknown };
-  const { file, ...fields } = content;
+  const { file, ...fields } = parsed(bytes.toString('utf8', FRAME_BYTES));
   if (typeof file === 'string' && file !== name) {
     throw new DamagedData(storage, name, FRAME_BYTES, `has the content of "${file}"`);
   }
-  if (file === name && isValid(fields as unknown as Content)) return fields as unknown as Content;
+  const content = fields as Content;
+  if (file === name && isValid(content)) return content;
   throw new DamagedData(storage, name, FRAME_BYTES, 'has wrong fields');
 }
 
-function parsed(json: string): object {
+function parsed(json: string): { readonly file?: unknown } {
   try {
     return Object(JSON.parse(json)) as object;
   } catch {

@@ -35,7 +35,11 @@ export async function readFramed(storage: Storage, name: string, magic: string):
     const head = new ViewedBytes(FRAME_BYTES);
     await file.read(head.bytes, 0);
     // A file that continues after its stated end is not read.
-    const mayRead = length <= Math.min(head.view.getUint32(16, true), FILE_BYTES_MAX);
+    const mayRead = length <= head.view.getUint32(16, true);
+    if (mayRead && length > FILE_BYTES_MAX) {
+      const what = `has ${length} bytes, more than ${FILE_BYTES_MAX}`;
+      throw new DamagedData(storage, name, FILE_BYTES_MAX, what);
+    }
     const read = mayRead ? new ViewedBytes(length) : head;
     if (mayRead) await file.read(read.bytes, 0);
     const bytesRead = Math.min(length, read.length);
