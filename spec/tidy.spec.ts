@@ -36,6 +36,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'servers',
     'engine/*',
     'persistence',
+    'monitoring',
     'data',
     'health',
     'administration',

@@ -26,6 +26,7 @@ import { HttpServer } from '../../src/http/server.ts';
 import { SocketCarrier } from '../../src/http/socket-carrier.ts';
 import type { TlsIdentity } from '../../src/http/tls.ts';
 import { ROUTES } from '../../src/member/routes.ts';
+import { monitoringActions } from '../../src/monitoring/monitoring-actions.ts';
 import { type Maintenance, persistenceActions } from '../../src/persistence/persistence-actions.ts';
 import { ClusterNameCredentials } from '../../src/security/credentials.ts';
 import type { Actions } from '../../src/surface/action.ts';
@@ -200,6 +201,7 @@ export function createTestServer(
       hasMemberLogin: checks.memberLogin !== undefined,
     }),
     ...CP_ACTIONS,
+    ...monitoringActions({ scrape: () => '', document: () => '{}', status: () => ({}) }),
   };
   const resources = resourcesOf(table, actions, stated ?? 'none', checks);
   const router = route(new Router(dialect.pathSegment, resources));

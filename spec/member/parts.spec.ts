@@ -18,7 +18,7 @@ import { TEST_MEMORY, TEST_PARTITIONS } from '../integration/member-process.ts';
 import { sendingTo } from '../integration/wan-members.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-type Phase = Exclude<keyof Part<Config>, 'change'>;
+type Phase = Exclude<keyof Part<Config>, 'change' | 'figures'>;
 const PHASES = ['listen', 'restore', 'recover', 'enter'] as const satisfies readonly Phase[];
 /** A port on which nothing listens. */
 const CLOSED_PORT = 9;

@@ -9,7 +9,7 @@ const MEMBER_LIST = 'rest/config/tcp-ip/member-list';
 
 export const ADMINISTRATION_ROUTES = {
   members: informing('CLUSTER_READ', 'rest/cluster', 'The members and connections', {
-    command: 'status',
+    command: 'members',
     about: 'Print the members',
   }),
   instance: informing('CLUSTER_READ', 'rest/instance', 'The name of the instance', {

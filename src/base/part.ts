@@ -3,6 +3,7 @@
  * parts in a list (member/parts.ts). A start goes through the list once for each phase, in the order
  * below; a stop goes through it backwards. Each method is optional. Tested by member/life.spec.ts.
  */
+import type { Figures } from './figures.ts';
 
 /** `Config`: the settings that the part reads. */
 export interface Part<Config> {
@@ -22,6 +23,8 @@ export interface Part<Config> {
   enter?(): Promise<void>;
   /** Stops accepting work and ends the work accepted. All parts begin in one turn. */
   drain?(): Promise<void>;
+  /** Reports the values of the part's metrics. Called in any state; those that do not exist yet are left out. */
+  figures?(to: Figures): void;
   /** Releases everything. Also called after a phase of a start has failed, in any state. */
   close?(): Promise<void>;
 }

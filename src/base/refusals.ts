@@ -155,6 +155,7 @@ const UNTRUSTED = {
 const UNFIT = {
   PARAMETERS_MISSING: shown(400, 'This endpoint expects at least {count} parameters'),
   PARAMETER_UNREADABLE: shown(400, 'Cannot read parameter {number}: {reason}'),
+  QUERY_NOT_ALLOWED: shown(400, 'Cannot {action}: the path has no query, the request has {seen}'),
   POLL_TIME_INVALID: shown(400, 'Cannot poll for {seen} seconds: not an integer up to {most}'),
   STATE_INVALID: shown(400, 'Cannot change to state {seen}: not one of {states}'),
   VERSION_INVALID: shown(400, 'Cannot change to version {seen}: not a cluster version'),

@@ -38,6 +38,7 @@ export interface CallResponse {
 
 /** In the order of the help. */
 export const CLUSTER_CALLS: readonly MemberCall[] = [
+  [ROUTES.memberStatus, showMembers],
   [ROUTES.members, showMembers],
   [ROUTES.instance, ({ name = '' }) => name],
   [ROUTES.state, ({ state = '' }) => state],

@@ -49,6 +49,7 @@ export const CONTENT_TYPE = field('content-type', failures.CONTENT_TYPE_REPEATED
 export const AUTHORIZATION = field('authorization', failures.AUTHORIZATION_REPEATED);
 export const CONTENT_ENCODING = field('content-encoding', LIST);
 export const EXPECT = field('expect', LIST);
+export const ACCEPT = field('accept', LIST);
 export const ORIGIN = field('origin', LIST);
 export const SEC_FETCH_SITE = field('sec-fetch-site', LIST);
 export const SEC_FETCH_MODE = field('sec-fetch-mode', LIST);

@@ -6,6 +6,7 @@ import { administrationActions } from '../administration/administration-actions.
 import { type Clock, SystemClock } from '../base/clock.ts';
 import { openFiles } from '../base/open-files.ts';
 import type { Part } from '../base/part.ts';
+import { VERSION } from '../base/program-version.ts';
 import { publicAddress } from '../cluster/address.ts';
 import { type ClusterPart, sharedCluster, standaloneCluster } from '../cluster/cluster-part.ts';
 import { TcpIpMembers } from '../cluster/tcp-ip-members.ts';
@@ -18,6 +19,8 @@ import type { Engine } from '../engine/engine.ts';
 import { healthActions } from '../health/health-actions.ts';
 import { HEALTH_ROUTES } from '../health/health-routes.ts';
 import { ServedHosts } from '../http/served-hosts.ts';
+import { monitoringActions } from '../monitoring/monitoring-actions.ts';
+import { METRICS_ROUTES } from '../monitoring/monitoring-routes.ts';
 import { persistenceActions } from '../persistence/persistence-actions.ts';
 import type { PersistencePart } from '../persistence/persistence-part.ts';
 import { MemberSecurity } from '../security/member-security.ts';
@@ -27,12 +30,14 @@ import type { Actions } from '../surface/action.ts';
 import { CrossOriginPolicy } from '../surface/cross-origin-policy.ts';
 import { DIALECTS } from '../surface/dialect.ts';
 import { EndpointGroups } from '../surface/endpoint-groups.ts';
-import { resourcesOf } from '../surface/resource.ts';
+import { openApiDocument } from '../surface/openapi/document.ts';
+import { resourcesOf, rowsOf } from '../surface/resource.ts';
 import { restApplication } from '../surface/rest-handler.ts';
 import { Router } from '../surface/router.ts';
 import { type Audit, CountingAudit } from '../telemetry/audit.ts';
 import type { Log } from '../telemetry/log.ts';
 import { LogLevelControl } from '../telemetry/log-level-control.ts';
+import { MetricsText } from '../telemetry/metrics-text.ts';
 import { wanActions } from '../wan/wan-actions.ts';
 import { WanMaps } from '../wan/wan-maps.ts';
 import { WanPart } from '../wan/wan-part.ts';
@@ -134,6 +139,7 @@ export async function makeParts(
       reloader,
       onStop,
       serversOf: () => servers,
+      partsOf: () => all,
     }),
   });
   persistence?.addSender(servers.data);
@@ -226,6 +232,9 @@ async function storedData(
   };
 }
 
+/** The rows that the health port serves. */
+const HEALTH_PORT_ROUTES = { ...METRICS_ROUTES, ...HEALTH_ROUTES } as const;
+
 interface Served {
   readonly groups: EndpointGroups;
   readonly crossOrigin: CrossOriginPolicy;
@@ -236,6 +245,7 @@ interface Served {
   readonly reloader: Reloader;
   readonly onStop: (because: string) => void;
   readonly serversOf: () => HttpServers;
+  readonly partsOf: () => readonly Part<Config>[];
 }
 
 /** Makes the HTTP interface, and that of the health port: the actions of all rows, and the checks. */
@@ -248,6 +258,7 @@ function applicationsOf(
   const { groups, crossOrigin, security, logLevel, lifetimes, audit, reloader } = served;
   const { compatibility } = config;
   const dialect = DIALECTS[compatibility];
+  const segment = config.pathSegment ?? dialect.pathSegment;
   const { isShared } = record;
   const { access: login, memberAccess: memberLogin, credentials } = security;
   const connectionCount = () => served.serversOf().connectionCount;
@@ -275,6 +286,20 @@ function applicationsOf(
     ...persistenceActions(persistence, dialect, isShared),
     ...wanActions({ wan, cluster, dialect, audit, hasMemberLogin: memberLogin !== undefined }),
     ...CP_ACTIONS,
+    ...monitoringActions({
+      scrape(format) {
+        const text = new MetricsText(format);
+        for (const part of served.partsOf()) part.figures?.(text);
+        return text.end();
+      },
+      document: () =>
+        openApiDocument(rowsOf(ROUTES, compatibility), {
+          segment,
+          version: VERSION,
+          requiresLogin: login !== undefined,
+        }),
+      status: () => ({}),
+    }),
     ...healthActions(cluster, engine),
   };
   const checks = {
@@ -288,16 +313,13 @@ function applicationsOf(
     memberLogin,
     audit,
   };
-  const applicationOf = (rows: typeof HEALTH_ROUTES) => {
+  const applicationOf = (rows: typeof HEALTH_PORT_ROUTES) => {
     const resources = resourcesOf(rows, actions, compatibility, { ...checks, credentials });
-    return restApplication(
-      new Router(config.pathSegment ?? dialect.pathSegment, resources),
-      checks,
-    );
+    return restApplication(new Router(segment, resources), checks);
   };
   return {
     application: applicationOf(ROUTES),
-    healthApplication: applicationOf(HEALTH_ROUTES),
+    healthApplication: applicationOf(HEALTH_PORT_ROUTES),
   };
 }
 

@@ -7,6 +7,7 @@ import { ADMINISTRATION_ROUTES } from '../administration/administration-routes.t
 import { CP_ROUTES } from '../cp/cp-routes.ts';
 import { DATA_ROUTES } from '../data/data-routes.ts';
 import { HEALTH_ROUTES } from '../health/health-routes.ts';
+import { MONITORING_ROUTES } from '../monitoring/monitoring-routes.ts';
 import { PERSISTENCE_ROUTES } from '../persistence/persistence-routes.ts';
 import { WAN_ROUTES } from '../wan/wan-routes.ts';
 
@@ -16,5 +17,6 @@ export const ROUTES = {
   ...PERSISTENCE_ROUTES,
   ...WAN_ROUTES,
   ...CP_ROUTES,
+  ...MONITORING_ROUTES,
   ...HEALTH_ROUTES,
 } as const;

@@ -87,8 +87,11 @@ export function resourcesOf<Table extends Rows>(
   return { known, unknown: unknownPaths(known, prefixes, everywhere) };
 }
 
-/** Returns the rows of a dialect: its own, and the common ones that they do not replace. */
-function rowsOf(table: Rows, compatibility: Compatibility): readonly (readonly [string, Route])[] {
+/** Returns the rows of a dialect by the names of their actions: its own, and the common ones that they do not replace. */
+export function rowsOf(
+  table: Rows,
+  compatibility: Compatibility,
+): readonly (readonly [string, Route])[] {
   const all = Object.entries(table);
   const rows = all.filter((named): named is [string, Route] => !('prefix' in named[1]));
   const chosen = new Map<string, readonly [string, Route]>();
