@@ -42,6 +42,7 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
     'administration',
     'data',
     'health',
+    'monitoring',
   ],
   redis: ['engine/redis', 'soak/servers'],
 };

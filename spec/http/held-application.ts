@@ -12,6 +12,7 @@ import type { HttpLimits } from '../../src/http/limits.ts';
 import type { Request } from '../../src/http/request.ts';
 import type { ResponseDelay } from '../../src/http/response-delay.ts';
 import type { ResponseStream } from '../../src/http/response-stream.ts';
+import type { TrafficMeter } from '../../src/http/traffic-meter.ts';
 import { FakeCarrier } from './fake-carrier.ts';
 import { client } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
@@ -134,11 +135,16 @@ export function sequenceDelay() {
 }
 
 /** Returns a server with a client; `another` connects a further one. */
-export function heldServer(limits?: Partial<HttpLimits>, delay?: ResponseDelay) {
+export function heldServer(
+  limits?: Partial<HttpLimits>,
+  delay?: ResponseDelay,
+  meter?: TrafficMeter,
+) {
   const application = new HeldApplication();
   const test = createTestServer(limits, {
     wrap: () => application,
     ...(delay && { delay }),
+    ...(meter && { meter }),
   });
   const { server, clock } = test;
   const connected = () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RefusedConnections } from '../../src/http/refused-connections.ts';
+import { UNMETERED } from '../../src/http/traffic-meter.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { FakeCarrier } from './fake-carrier.ts';
 import { assertAfter } from './test-client.ts';
@@ -15,7 +16,7 @@ function accepted(): FakeCarrier {
 describe('RefusedConnections', () => {
   function turnAway(count: number) {
     const clock = new FakeClock();
-    const refused = new RefusedConnections(clock);
+    const refused = new RefusedConnections(clock, UNMETERED);
     const sockets = Array.from({ length: count }, accepted);
     const add = (socket: FakeCarrier): void => refused.add(socket, 1, 'Date: now\r\n');
     sockets.forEach(add);

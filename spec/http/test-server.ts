@@ -25,6 +25,7 @@ import type { ServedHosts } from '../../src/http/served-hosts.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import { SocketCarrier } from '../../src/http/socket-carrier.ts';
 import type { TlsIdentity } from '../../src/http/tls.ts';
+import type { TrafficMeter } from '../../src/http/traffic-meter.ts';
 import { ROUTES } from '../../src/member/routes.ts';
 import { monitoringActions } from '../../src/monitoring/monitoring-actions.ts';
 import { type Maintenance, persistenceActions } from '../../src/persistence/persistence-actions.ts';
@@ -81,7 +82,8 @@ export type ServiceParts = Partial<
   Parameters<typeof restApplication>[1] &
     AdministrativeParts &
     Parameters<typeof dataActions>[0] &
-    Parameters<typeof administrationActions>[0] & {
+    Parameters<typeof administrationActions>[0] &
+    Parameters<typeof monitoringActions>[0] & {
       wan: WanCalls | undefined;
       maintenance: Maintenance;
     }
@@ -109,6 +111,7 @@ export interface TestServerParts {
   readonly carry?: ConstructorParameters<typeof HttpServer>[0]['carry'];
   /** Called with the reason why plain connections have sockets. */
   readonly onNoHandles?: (reason: string) => void;
+  readonly meter?: TrafficMeter;
   readonly compatibility?: Compatibility | undefined;
   /** The engine that stores the data, instead of a new one. */
   readonly engine?: EmbeddedEngine;
@@ -130,6 +133,7 @@ export function createTestServer(
     closesIdle = false,
     carry,
     onNoHandles,
+    meter,
     services = {},
     clock = new FakeClock(),
     sinks = [],
@@ -201,7 +205,11 @@ export function createTestServer(
       hasMemberLogin: checks.memberLogin !== undefined,
     }),
     ...CP_ACTIONS,
-    ...monitoringActions({ scrape: () => '', document: () => '{}', status: () => ({}) }),
+    ...monitoringActions({
+      monitoring: { scrape: () => '', status: () => ({}) },
+      document: () => '{}',
+      ...services,
+    }),
   };
   const resources = resourcesOf(table, actions, stated ?? 'none', checks);
   const router = route(new Router(dialect.pathSegment, resources));
@@ -218,6 +226,7 @@ export function createTestServer(
     closesIdle,
     carry,
     onNoHandles,
+    meter,
     fieldLines: crossOrigin.commonLines,
   });
   server.observe = statusCheck(router);

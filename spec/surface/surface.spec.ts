@@ -12,14 +12,16 @@ import { DATA_ROUTES } from '../../src/data/data-routes.ts';
 import { HEALTH_ROUTES } from '../../src/health/health-routes.ts';
 import { DELETE, GET, HEAD, OPTIONS, POST, PUT } from '../../src/http/methods.ts';
 import { ROUTES } from '../../src/member/routes.ts';
+import { MONITORING_ROUTES } from '../../src/monitoring/monitoring-routes.ts';
 import { PERSISTENCE_ROUTES } from '../../src/persistence/persistence-routes.ts';
 import type { Actions } from '../../src/surface/action.ts';
 import { groupBit } from '../../src/surface/endpoint-groups.ts';
+import { pathsOf } from '../../src/surface/resource.ts';
 import { ANYONE, type Route, route } from '../../src/surface/route.ts';
 import { WAN_ROUTES } from '../../src/wan/wan-routes.ts';
 import type { ReadResponse } from '../http/response-reader.ts';
 import { restMember } from './rest-member.ts';
-import { ALL_ROWS, PATHS as ROUTE_PATHS, ROWS, resourcesIn } from './table.ts';
+import { PATHS as ROUTE_PATHS, ROWS, resourcesIn } from './table.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS'] as const;
 
@@ -70,6 +72,7 @@ function groupsOf(method: Method, path: string): readonly EndpointGroup[] {
       'CLUSTER_WRITE',
     ],
     [/^rest\/cp-subsystem/, 'CP'],
+    [/^(metrics|openapi\.json|v1\/status)$/, 'CLUSTER_READ'],
   ];
   return rules.find(([prefix]) => prefix.test(path))?.slice(1) as EndpointGroup[];
 }
@@ -135,12 +138,15 @@ describe('The surface', () => {
     const off = serverWith(true, []);
     for (const path of ROUTE_PATHS) {
       if (path.includes('{') || path.includes('maps/') || path.includes('queues/')) continue;
+      if (!/^(rest|health)/.test(path)) continue;
       const unknown = `${path}/unknown/x`;
       const isBelowHealth = path.startsWith('health');
       assert.equal(ask(on, 'GET', unknown).status, isBelowHealth ? 400 : 404, unknown);
       assert.equal(ask(off, 'GET', unknown).status, 403, unknown);
     }
     assert.equal(ask(off, 'GET', 'nowhere').status, 404);
+    for (const path of ['metrics/', 'metrics/x', 'openapi.json/', 'v1', 'v1/', 'v1/status/'])
+      assert.equal(ask(on, 'GET', path).status, 404, path);
   });
 
   it('refuses every path, known or not, while REST is off', () => {
@@ -245,22 +251,21 @@ test('a method needs the group of its own row, and OPTIONS any of them', () => {
 test('all parts have different names for their rows', () => {
   const parts = [
     ...[ADMINISTRATION_ROUTES, CP_ROUTES, DATA_ROUTES],
-    ...[HEALTH_ROUTES, PERSISTENCE_ROUTES, WAN_ROUTES],
+    ...[HEALTH_ROUTES, MONITORING_ROUTES, PERSISTENCE_ROUTES, WAN_ROUTES],
   ];
   const names = parts.flatMap((part) => Object.keys(part));
   assert.deepEqual(Object.keys(ROUTES).sort(), names.sort());
 });
 
-test('operations are numbered from 0 in the order of the table', () => {
+test('a path has the same number in both dialects and on both ports, and unknown paths have 0', () => {
+  const paths = pathsOf(ROUTES);
+  assert.equal(new Set(paths).size, paths.length);
   for (const compatibility of COMPATIBILITIES) {
-    const { known } = resourcesIn(ROUTES, compatibility);
-    const all = new Set(known.flatMap(({ endpoints }) => endpoints.filter((each) => each)));
-    const numbers = [...all].map((each) => each?.number ?? -1);
-    const common = ALL_ROWS.filter(({ dialect = compatibility }) => dialect === compatibility);
-    const paths = new Set(common.map(({ method, path }) => `${method} ${path}`));
-    assert.deepEqual(
-      numbers.sort((a, b) => a - b),
-      [...paths].map((_, number) => number),
-    );
+    for (const table of [ROUTES, HEALTH_ROUTES]) {
+      const { known, unknown } = resourcesIn(table, compatibility, paths);
+      for (const { path, number } of known) assert.equal(paths[number - 1], path);
+      for (const { resource, nameless } of unknown)
+        assert.deepEqual([resource.number, nameless.number], [0, 0]);
+    }
   }
 });

@@ -9,7 +9,7 @@ import type { Prefix, Route, Rows } from '../../src/surface/route.ts';
 import { Router } from '../../src/surface/router.ts';
 
 /** The rows of all dialects. */
-export const ALL_ROWS: readonly Route[] = Object.values<Route | Prefix>(ROUTES).filter(
+const ALL_ROWS: readonly Route[] = Object.values<Route | Prefix>(ROUTES).filter(
   (row) => 'method' in row,
 );
 /** The rows without those of only one dialect. */
@@ -17,7 +17,11 @@ export const ROWS = ALL_ROWS.filter(({ dialect }) => dialect === undefined);
 export const PATHS: readonly string[] = [...new Set(ROWS.map(({ path }) => path))];
 
 /** Returns the resources of a table whose actions do nothing. */
-export function resourcesIn(table: Rows, compatibility: Compatibility = 'none'): Resources {
+export function resourcesIn(
+  table: Rows,
+  compatibility: Compatibility = 'none',
+  paths?: readonly string[],
+): Resources {
   const administration = {
     dialect: DIALECTS[compatibility],
     credentials: { check: () => ({ isRight: false, retryAfterMs: 0 }) },
@@ -25,7 +29,7 @@ export function resourcesIn(table: Rows, compatibility: Compatibility = 'none'):
     isShared: false,
   };
   const actions = Object.fromEntries(Object.keys(table).map((name) => [name, () => {}]));
-  return resourcesOf(table, actions as Actions<Rows>, compatibility, administration);
+  return resourcesOf(table, actions as Actions<Rows>, compatibility, administration, paths);
 }
 
 export function routerOf(compatibility: Compatibility = 'none', segment = 'grid'): Router {

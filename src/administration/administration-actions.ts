@@ -7,6 +7,7 @@ import { CLUSTER_STATES, type Cluster, type MemberInfo } from '../cluster/cluste
 import type { License } from '../cluster/license.ts';
 import type { Actions, Work } from '../surface/action.ts';
 import { refusalOf } from '../surface/administrative-call.ts';
+import { memberReports } from '../surface/cluster-reports.ts';
 import type { Dialect } from '../surface/dialect.ts';
 import { respondJson } from '../surface/responses.ts';
 import type { LogLevelControl } from '../telemetry/log-level-control.ts';
@@ -37,13 +38,7 @@ export function administrationActions(
   const licenseInfo = () => (license.keyHash === undefined ? null : { keyHash: license.keyHash });
   return {
     members(call) {
-      const members = cluster.members.map((member) => ({
-        address: dialect.formatAddress(member.address),
-        liteMember: member.liteMember,
-        localMember: member.localMember,
-        uuid: member.uuid,
-        memberVersion: member.memberVersion,
-      }));
+      const members = memberReports(cluster, dialect);
       const connectionCount = parts.connectionCount();
       const allConnectionCount = parts.allConnectionCount();
       respondJson(call, { members, connectionCount, allConnectionCount });

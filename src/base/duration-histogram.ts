@@ -22,7 +22,7 @@ export class DurationHistogram {
   sumMs = 0;
 
   /** `counts`: BUCKET_COUNT numbers. */
-  constructor(counts = new Float64Array(BUCKET_COUNT)) {
+  constructor(counts: Float64Array = new Float64Array(BUCKET_COUNT)) {
     this.counts = counts;
   }
 

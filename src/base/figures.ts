@@ -1,7 +1,7 @@
 /**
  * The metrics of a member. Each part has a table of its own metrics, and reports their values when
  * they are scraped. The writer (telemetry/metrics-text.ts) knows no part, so a further metric is one
- * row of a table and one call.
+ * row of a table and one call. Tested by telemetry/metrics-text.spec.ts.
  */
 import type { DurationHistogram } from './duration-histogram.ts';
 

@@ -2,7 +2,8 @@
  * The limit of this process for open files, connections included, and the number open now. Node
  * raises its soft limit to the hard limit when it starts. Tested by servers/descriptors.spec.ts.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { release } from 'node:os';
 
 export interface OpenFiles {
   /** Infinity if there is no limit. */
@@ -19,7 +20,7 @@ const COUNT_UNLISTED = 32;
  */
 export function openFiles(): OpenFiles {
   const [, limit] = /^Max open files +(\d+|unlimited)/m.exec(read(LIMITS)) ?? [];
-  return { limit: numberOf(limit ?? reportedLimit()), count: list(DESCRIPTORS) };
+  return { limit: numberOf(limit ?? reportedLimit()), count: openFileCount() };
 }
 
 function reportedLimit(): unknown {
@@ -45,9 +46,11 @@ function read(path: string): string {
   }
 }
 
-function list(path: string): number {
+/** Returns the number of open files, without a list of them if the system has their number. */
+export function openFileCount(): number {
   try {
-    return readdirSync(path).length;
+    if (HAS_NUMBER) return statSync(DESCRIPTORS).size;
+    return readdirSync(DESCRIPTORS).length;
   } catch {
     return COUNT_UNLISTED;
   }
@@ -55,3 +58,6 @@ function list(path: string): number {
 
 const LIMITS = '/proc/self/limits';
 const DESCRIPTORS = '/proc/self/fd';
+/** From Linux 6.2 on, the size of the directory is the number of its files (proc_pid_fd(5)). */
+const [MAJOR = 0, MINOR = 0] = release().split('.', 2).map(Number);
+const HAS_NUMBER = process.platform === 'linux' && (MAJOR > 6 || (MAJOR === 6 && MINOR >= 2));

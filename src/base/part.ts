@@ -23,7 +23,7 @@ export interface Part<Config> {
   enter?(): Promise<void>;
   /** Stops accepting work and ends the work accepted. All parts begin in one turn. */
   drain?(): Promise<void>;
-  /** Reports the values of the part's metrics. Called in any state; those that do not exist yet are left out. */
+  /** Reports the part's metrics. Called in any state; metrics that do not exist yet are left out. */
   figures?(to: Figures): void;
   /** Releases everything. Also called after a phase of a start has failed, in any state. */
   close?(): Promise<void>;

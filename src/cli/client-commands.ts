@@ -70,10 +70,13 @@ export function addClientCommands(
       });
     }
   };
-  addCalls(
-    program.command('cluster').description('Query and administer a member’s cluster'),
-    CLUSTER_CALLS,
-  );
+  const cluster = program.command('cluster').description('Query and administer a member’s cluster');
+  addCalls(cluster, CLUSTER_CALLS);
+  for (const row of [ROUTES.metrics, ROUTES.openApi]) {
+    add(cluster, wordsOf(row), aboutOf(row)).action((_: unknown, command: Command) =>
+      place(command, (client) => client.printText(row)),
+    );
+  }
   const wan = program.command('wan').description('Query and control a member’s WAN publishers');
   addCalls(wan, WAN_CALLS);
   addWanTasks(wan, streams, place);

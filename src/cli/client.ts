@@ -182,6 +182,15 @@ export class Client {
     return Buffer.from(texts.map(percentEncoded).join('&'));
   }
 
+  /** Prints the text of a row as it is, whether or not the output is to be JSON. */
+  async printText(row: Route): Promise<ExitCode> {
+    const call = this.#requestOf(row);
+    const response = await this.#request(call);
+    if (response.status !== 200) return await this.#refuse(response, call);
+    await printLine(this.#streams, response.body.toString().trimEnd());
+    return EXIT_CLEAN;
+  }
+
   /** The response for a yes or no part of health has no content. */
   async health(part: string | undefined): Promise<ExitCode> {
     const whole = this.#requestOf(ROUTES.health);

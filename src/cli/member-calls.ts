@@ -5,6 +5,7 @@
 import type { NamedConfig } from '../administration/configuration-actions.ts';
 import type { MemberInfo } from '../cluster/cluster.ts';
 import { ROUTES } from '../member/routes.ts';
+import type { MemberStatus } from '../monitoring/member-status.ts';
 import type { Route } from '../surface/route.ts';
 import type { PublisherStatus } from '../wan/wan-status.ts';
 
@@ -12,7 +13,7 @@ import type { PublisherStatus } from '../wan/wan-status.ts';
 export type MemberCall = readonly [row: Route, show: (response: CallResponse) => string];
 
 /** The fields of the responses of all calls. */
-export interface CallResponse {
+export interface CallResponse extends Partial<MemberStatus> {
   readonly status?: string;
   readonly message?: string;
   readonly state?: string;
@@ -38,7 +39,7 @@ export interface CallResponse {
 
 /** In the order of the help. */
 export const CLUSTER_CALLS: readonly MemberCall[] = [
-  [ROUTES.memberStatus, showMembers],
+  [ROUTES.memberStatus, showStatus],
   [ROUTES.members, showMembers],
   [ROUTES.instance, ({ name = '' }) => name],
   [ROUTES.state, ({ state = '' }) => state],
@@ -101,6 +102,50 @@ function showMembers({ members = [] }: CallResponse): string {
     return `${address}  ${uuid}  ${memberVersion}${marks}`;
   });
   return lines.join('\n');
+}
+
+/** One line per part of the member; the load is that of the last whole second. */
+function showStatus({
+  member,
+  cluster,
+  health,
+  http,
+  memory,
+  persistence,
+  wan,
+  history,
+}: CallResponse): string {
+  if (member === undefined) return '';
+  const last = (values: readonly (number | null)[] = []) => values.at(-1) ?? 0;
+  const lines: readonly (readonly [string, string])[] = [
+    ['member', `${member.name}  ${member.address ?? ''}  gridnode ${member.version}`],
+    ['started', new Date(member.startTime).toISOString()],
+    ['cluster', `${cluster?.name}  ${cluster?.state}  ${membersOf(health?.clusterSize)}`],
+    ['health', `${health?.nodeState}  ${health?.clusterSafe ? 'safe' : 'not safe'}`],
+    ['requests', `${last(history?.requests)} a second, ${last(history?.errors)} errors`],
+    ['durations', `p50 ${last(history?.p50Ms)} ms, p99 ${last(history?.p99Ms)} ms`],
+    ['connections', `${http?.connections}, ${http?.inFlightBytes} bytes in flight`],
+    ['memory', describeMemory(memory)],
+  ];
+  const further: (readonly [string, string])[] = [];
+  if (persistence) {
+    const { sync, logBytes, diskFull, diskFailed } = persistence;
+    const disk = diskFailed ? ', disk failed' : diskFull ? ', disk full' : '';
+    further.push(['persistence', `sync ${sync}, log ${logBytes} bytes${disk}`]);
+  }
+  if (wan) further.push(['wan', `${wan.publishers} publishers, ${wan.queuedEvents} events wait`]);
+  return [...lines, ...further].map(([name, text]) => `${name.padEnd(12)} ${text}`).join('\n');
+}
+
+function membersOf(count = 0): string {
+  return count === 1 ? '1 member' : `${count} members`;
+}
+
+function describeMemory(memory: CallResponse['memory']): string {
+  const resident = `${memory?.residentBytes} bytes resident`;
+  if (memory?.usedBytes == null) return resident;
+  const { usedBytes, limitBytes } = memory;
+  return `${usedBytes} of ${limitBytes ?? 'unlimited'} bytes stored, ${resident}`;
 }
 
 /** One line per block: whether it was added or ignored, its section and its name. */

@@ -3,6 +3,7 @@ import { NO_PARTITION } from '../base/partition-number.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Actions, Call } from '../surface/action.ts';
+import { healthReport } from '../surface/cluster-reports.ts';
 import { respondJson } from '../surface/responses.ts';
 import type { HEALTH_ROUTES } from './health-routes.ts';
 
@@ -10,13 +11,7 @@ export function healthActions(
   cluster: Cluster,
   engine: Pick<Engine, 'isReachable'>,
 ): Actions<typeof HEALTH_ROUTES> {
-  const report = () => ({
-    nodeState: cluster.nodeState,
-    clusterState: cluster.state,
-    clusterSafe: cluster.isSafe,
-    migrationQueueSize: cluster.migrationQueueSize,
-    clusterSize: cluster.members.length,
-  });
+  const report = () => healthReport(cluster);
   return {
     health: (call) => respondJson(call, report()),
     nodeState: (call) => respondJson(call, cluster.nodeState),

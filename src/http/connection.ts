@@ -222,6 +222,7 @@ export class Connection implements CarrierUser, Timed, Scheduled {
 
   onBytes(bytes: Buffer, length: number): void {
     this.#server.tick();
+    this.#server.meter.countReceived(length);
     if (this.#early !== undefined) this.#early.onRead(length);
     if (this.#state === READING) {
       this.#parser.load(bytes, length);

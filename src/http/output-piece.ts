@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { EVERY_PARTITION } from '../base/partition-number.ts';
 import type { Pin } from '../base/pin.ts';
 import type { ItemHold, ResponseDelay } from './response-delay.ts';
+import { NO_RESPONSES } from './unsent-responses.ts';
 
 /** Bytes to send: pinned, part of a run in the arena, or a copy from the arena. */
 export interface OutputPiece {
@@ -24,6 +25,8 @@ export interface OutputPiece {
   dependency: Dependency | undefined;
   /** The item that it delivers, acknowledged when it is sent. */
   item: ItemHold | undefined;
+  /** List of the responses that end in it (unsent-responses.ts). */
+  unsent: number;
 }
 
 /** Returns a piece for a run of responses in the arena. */
@@ -44,6 +47,7 @@ export function runPiece(
     isUnderWay: false,
     dependency: undefined,
     item: undefined,
+    unsent: NO_RESPONSES,
   };
 }
 
@@ -62,6 +66,7 @@ export function pinnedPiece(bytes: Buffer, start: number, end: number, pinned: P
     isUnderWay: false,
     dependency: undefined,
     item: undefined,
+    unsent: NO_RESPONSES,
   };
 }
 

@@ -7,6 +7,7 @@ import type { Clock, Timer } from '../base/clock.ts';
 import { REFUSALS, refusalText } from '../base/refusals.ts';
 import { type Carrier, type CarrierUser, FAILED } from './carrier.ts';
 import { statusLine } from './status.ts';
+import type { TrafficMeter } from './traffic-meter.ts';
 
 /** Time for which a refused connection is read, in ms. */
 const READ_MS = 2000;
@@ -15,11 +16,13 @@ const READ_COUNT_MAX = 128;
 
 export class RefusedConnections {
   readonly #clock: Clock;
+  readonly #meter: TrafficMeter;
   readonly #readCountMax: number;
   readonly #read = new Set<Refused>();
 
-  constructor(clock: Clock, readCountMax: number = READ_COUNT_MAX) {
+  constructor(clock: Clock, meter: TrafficMeter, readCountMax: number = READ_COUNT_MAX) {
     this.#clock = clock;
+    this.#meter = meter;
     this.#readCountMax = readCountMax;
   }
 
@@ -32,6 +35,7 @@ export class RefusedConnections {
       `${statusLine(status)}${dateLine}Content-Type: application/json\r\n` +
         `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     );
+    this.#meter.countSent(response.length);
     if (this.#read.size >= this.#readCountMax) {
       // Both take effect before they return, so that the descriptor is free when the next connection of a
       // flood is accepted.
@@ -39,7 +43,7 @@ export class RefusedConnections {
       carrier.destroy();
       return;
     }
-    new Refused(carrier, this.#read, this.#clock).answer(response);
+    new Refused(carrier, this.#read, this.#clock, this.#meter).answer(response);
   }
 
   /** Ends all connections that are being read. */
@@ -53,10 +57,12 @@ class Refused implements CarrierUser {
   readonly #carrier: Carrier;
   readonly #all: Set<Refused>;
   readonly #timer: Timer;
+  readonly #meter: TrafficMeter;
 
-  constructor(carrier: Carrier, all: Set<Refused>, clock: Clock) {
+  constructor(carrier: Carrier, all: Set<Refused>, clock: Clock, meter: TrafficMeter) {
     this.#carrier = carrier;
     this.#all = all;
+    this.#meter = meter;
     this.#timer = clock.after(READ_MS, () => this.destroy());
     all.add(this);
     carrier.open(this);
@@ -75,7 +81,10 @@ class Refused implements CarrierUser {
     this.#all.delete(this);
   }
 
-  onBytes(): void {}
+  onBytes(_: Buffer, length: number): void {
+    this.#meter.countReceived(length);
+  }
+
   onInputEnd(): void {}
   onTaken(): void {}
   onEnded(): void {}

@@ -31,6 +31,7 @@ import { RecentBytes } from './recent-bytes.ts';
 import type { ItemHold } from './response-delay.ts';
 import type { HttpServer } from './server.ts';
 import { statusLine } from './status.ts';
+import { NO_RESPONSES, type UnsentResponses } from './unsent-responses.ts';
 
 /** Maximum number of bytes handed to the carrier in one write. */
 const WRITE_BYTES_MAX = 65536;
@@ -46,6 +47,7 @@ export class ResponseQueue implements BudgetUser {
   readonly #carrier: Carrier;
   readonly #arena: OutputArena;
   readonly #server: HttpServer;
+  readonly #unsent: UnsentResponses;
   #pieces: OutputPiece[] = [];
   /** Bytes of all pieces. */
   #pieceBytes = 0;
@@ -69,6 +71,9 @@ export class ResponseQueue implements BudgetUser {
   #handedBytes = 0;
   /** Number of responses in the run. */
   #runResponses = 0;
+  /** Lists of the responses that end in the run, and of those being handed over (unsent-responses.ts). */
+  #runUnsent = NO_RESPONSES;
+  #leaving = NO_RESPONSES;
   /** Number of responses that wait for the sequences they depend on. */
   #delayedCount = 0;
   /** Number of unsent responses that deliver an item. */
@@ -79,6 +84,7 @@ export class ResponseQueue implements BudgetUser {
     this.#carrier = carrier;
     this.#arena = server.arena;
     this.#server = server;
+    this.#unsent = server.unsent;
   }
 
   /**
@@ -137,6 +143,21 @@ export class ResponseQueue implements BudgetUser {
       if (piece.dependency !== undefined) this.#delayedCount++;
     }
     this.#push(piece);
+  }
+
+  /**
+   * Counts the response written last, once it has left. `exchange`: its request and status
+   * (traffic-meter.ts). `beganMs`: time at which its request was complete.
+   */
+  complete(exchange: number, beganMs: number): void {
+    const unsent = this.#unsent;
+    if (this.#runBuffer !== NO_BYTES) {
+      this.#runUnsent = unsent.add(this.#runUnsent, exchange, beganMs);
+      return;
+    }
+    const last = this.#pieces.at(-1);
+    if (last !== undefined) last.unsent = unsent.add(last.unsent, exchange, beganMs);
+    else unsent.count(unsent.add(NO_RESPONSES, exchange, beganMs), this.#server.clock.now());
   }
 
   /** Ends a response that was written in pieces, so that later ones can be replaced without it. */
@@ -222,6 +243,7 @@ export class ResponseQueue implements BudgetUser {
     if (this.#pieces.length === 0) return;
     if (this.#itemCount > 0) this.#acknowledgeItems();
     if (!this.#isWaiting) this.#sendPieces();
+    this.#countLeft();
     if (this.#isWaiting) this.#copyRest();
   }
 
@@ -233,6 +255,7 @@ export class ResponseQueue implements BudgetUser {
     for (const piece of this.#pieces.splice(0)) {
       this.#acknowledge(piece, false);
       this.#finish(piece);
+      this.#unsent.drop(piece.unsent);
     }
     this.#pieceBytes = 0;
     this.#delayedCount = 0;
@@ -243,9 +266,19 @@ export class ResponseQueue implements BudgetUser {
     const buffer = this.#runBuffer;
     this.#runBuffer = NO_BYTES;
     this.#runResponses = 0;
+    this.#leaving = this.#runUnsent;
+    this.#runUnsent = NO_RESPONSES;
     this.#handOver(buffer.subarray(this.#runStart, this.#runEnd));
+    this.#countLeft();
     this.#arena.closeRun(buffer, this.#isRunTaken());
     this.#runStart = this.#runEnd = 0;
+  }
+
+  /** Counts the responses that have been handed over. */
+  #countLeft(): void {
+    if (this.#leaving === NO_RESPONSES) return;
+    this.#unsent.count(this.#leaving, this.#server.clock.now());
+    this.#leaving = NO_RESPONSES;
   }
 
   /**
@@ -262,8 +295,10 @@ export class ResponseQueue implements BudgetUser {
       if (!this.#mayLeave(this.#pieces[index]!)) return this.#connection.destroy();
     }
     let count = 0;
+    let replaced = NO_RESPONSES;
     for (const piece of this.#pieces.splice(kept)) {
       count += piece.responses;
+      replaced = this.#unsent.join(replaced, piece.unsent);
       this.#pieceBytes -= piece.end - piece.start;
       this.#acknowledge(piece, false);
       this.#finish(piece);
@@ -274,6 +309,8 @@ export class ResponseQueue implements BudgetUser {
       this.#arena.writeText(text);
       this.end();
     }
+    this.#unsent.setStatus(replaced, 503);
+    this.#runUnsent = this.#unsent.join(this.#runUnsent, replaced);
   }
 
   #sendPieces(): void {
@@ -319,7 +356,9 @@ export class ResponseQueue implements BudgetUser {
     this.#pieceBytes += text.length - (piece.end - piece.start);
     setOwnBytes(piece, text);
     this.#accountCopy(text.length);
+    this.#unsent.setStatus(piece.unsent, 204);
     if (next?.pinned === undefined) return;
+    this.#unsent.setStatus(next.unsent, 204);
     this.#pieceBytes -= next.end - next.start;
     next.start = next.end;
   }
@@ -337,6 +376,7 @@ export class ResponseQueue implements BudgetUser {
   #joins(piece: OutputPiece, next: OutputPiece): boolean {
     if (!isAdjacent(piece, next) || !this.#mayLeave(next)) return false;
     join(piece, next);
+    piece.unsent = this.#unsent.join(piece.unsent, next.unsent);
     return true;
   }
 
@@ -351,9 +391,17 @@ export class ResponseQueue implements BudgetUser {
       piece.start = Math.min(piece.end, start + WRITE_BYTES_MAX);
       this.#pieceBytes -= piece.start - start;
       const part = piece.bytes.subarray(start, piece.start);
+      if (piece.start === piece.end) this.#leave(piece);
       if (!this.#handOver(part)) return false;
     }
+    this.#leave(piece);
     return true;
+  }
+
+  /** The responses that end in the piece leave with its last part. */
+  #leave(piece: OutputPiece): void {
+    this.#leaving = this.#unsent.join(this.#leaving, piece.unsent);
+    piece.unsent = NO_RESPONSES;
   }
 
   /** Hands over bytes. False: they wait, and `onTaken` will be called. */
@@ -361,8 +409,15 @@ export class ResponseQueue implements BudgetUser {
     this.#handedBytes += bytes.length;
     const result = this.#carrier.write(bytes);
     this.#isWaiting = result === WAITS;
-    if (result === FAILED) this.#connection.destroy();
+    if (result === FAILED) this.#onFailed();
+    else this.#server.meter.countSent(bytes.length);
     return result !== WAITS;
+  }
+
+  #onFailed(): void {
+    this.#unsent.drop(this.#leaving);
+    this.#leaving = NO_RESPONSES;
+    this.#connection.destroy();
   }
 
   /** Whether the space of the last run handed over is no longer needed. */
@@ -438,6 +493,8 @@ export class ResponseQueue implements BudgetUser {
     const piece = runPiece(this.#runBuffer, this.#runStart, this.#runEnd, this.#runResponses);
     piece.dependency = dependency;
     piece.item = item;
+    piece.unsent = this.#runUnsent;
+    this.#runUnsent = NO_RESPONSES;
     this.#runBuffer = NO_BYTES;
     this.#runStart = 0;
     this.#runEnd = 0;

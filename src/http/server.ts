@@ -30,7 +30,9 @@ import { statusLine } from './status.ts';
 import { type TcpHandle, TcpHandles, tcpHandles } from './tcp-handles.ts';
 import { LAST_REQUEST_MS } from './time-limits.ts';
 import { Handshakes, type TlsIdentity } from './tls.ts';
+import { type TrafficMeter, UNMETERED } from './traffic-meter.ts';
 import { Unacknowledged } from './unacknowledged.ts';
+import { UnsentResponses } from './unsent-responses.ts';
 
 /**
  * The listener is closed after a turn shorter than this, in ms. A connection that arrives between the
@@ -65,6 +67,8 @@ interface HttpServerOptions {
   readonly servedHosts?: ServedHosts | undefined;
   /** Header fields of every response, each with CR LF. */
   readonly fieldLines?: string;
+  /** Counts the traffic; without it, nothing is counted. */
+  readonly meter?: TrafficMeter | undefined;
   /** Whether a connection beyond the limit closes the longest idle one, instead of being refused. */
   readonly closesIdle?: boolean;
   /**
@@ -103,6 +107,8 @@ export class HttpServer implements ResponseSender, CarrierHost {
   /** Schedules the connections that let others run first. */
   readonly scheduler: FairScheduler;
   readonly requests: RequestPool;
+  readonly meter: TrafficMeter;
+  readonly unsent: UnsentResponses;
   /** The response that is being set; one at a time, as each is sent during the call that sets it. */
   readonly draft = new Response();
   /** The time of this turn, in ms of the clock. */
@@ -171,7 +177,9 @@ export class HttpServer implements ResponseSender, CarrierHost {
     this.inFlight = new InFlightBudget(this.limits.inFlightBytesMax);
     this.scheduler = new FairScheduler(this.clock);
     this.requests = new RequestPool(this);
-    this.#refused = new RefusedConnections(this.clock, options.refusedConnectionsMax);
+    this.meter = options.meter ?? UNMETERED;
+    this.unsent = new UnsentResponses(this.meter);
+    this.#refused = new RefusedConnections(this.clock, this.meter, options.refusedConnectionsMax);
     this.deadlines = new Deadlines(this.clock);
     if (options.tls !== undefined) {
       this.#handshakes = new Handshakes(
@@ -435,9 +443,10 @@ export class HttpServer implements ResponseSender, CarrierHost {
   /** Whether the limit permits another connection. */
   #hasRoom(): boolean {
     const { connectionsMax } = this;
-    if (this.connectionCount < connectionsMax || this.#makesRoom()) return true;
-    this.#onRefused?.(connectionsMax);
-    return false;
+    const hasRoom = this.connectionCount < connectionsMax || this.#makesRoom();
+    this.meter.countConnection(!hasRoom);
+    if (!hasRoom) this.#onRefused?.(connectionsMax);
+    return hasRoom;
   }
 
   /** Closes the longest idle connection, if the server is configured to. Returns whether it did. */

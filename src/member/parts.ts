@@ -19,6 +19,7 @@ import type { Engine } from '../engine/engine.ts';
 import { healthActions } from '../health/health-actions.ts';
 import { HEALTH_ROUTES } from '../health/health-routes.ts';
 import { ServedHosts } from '../http/served-hosts.ts';
+import { Monitoring, type MonitoringOptions } from '../monitoring/monitoring.ts';
 import { monitoringActions } from '../monitoring/monitoring-actions.ts';
 import { METRICS_ROUTES } from '../monitoring/monitoring-routes.ts';
 import { persistenceActions } from '../persistence/persistence-actions.ts';
@@ -31,13 +32,13 @@ import { CrossOriginPolicy } from '../surface/cross-origin-policy.ts';
 import { DIALECTS } from '../surface/dialect.ts';
 import { EndpointGroups } from '../surface/endpoint-groups.ts';
 import { openApiDocument } from '../surface/openapi/document.ts';
-import { resourcesOf, rowsOf } from '../surface/resource.ts';
+import { pathsOf, resourcesOf, rowsOf } from '../surface/resource.ts';
 import { restApplication } from '../surface/rest-handler.ts';
 import { Router } from '../surface/router.ts';
 import { type Audit, CountingAudit } from '../telemetry/audit.ts';
+import { HttpTraffic } from '../telemetry/http-traffic.ts';
 import type { Log } from '../telemetry/log.ts';
 import { LogLevelControl } from '../telemetry/log-level-control.ts';
-import { MetricsText } from '../telemetry/metrics-text.ts';
 import { wanActions } from '../wan/wan-actions.ts';
 import { WanMaps } from '../wan/wan-maps.ts';
 import { WanPart } from '../wan/wan-part.ts';
@@ -74,6 +75,8 @@ interface Links {
 /** The parts that depend on where the data is stored. */
 interface DataParts {
   readonly engine: Engine;
+  /** The engine, if it stores the data in this member. */
+  readonly stored: EmbeddedPart['engine'] | undefined;
   readonly persistence: PersistencePart | undefined;
   readonly cluster: ClusterPart;
   /** Undefined if servers store the data. */
@@ -119,6 +122,14 @@ export async function makeParts(
   const lifetimes = new MapLifetimes(config.mapTimeToLiveSeconds, config.mapMaxIdleSeconds);
   const counting = new CountingAudit(audit, clock);
   const crossOrigin = new CrossOriginPolicy(config.corsAllowedOrigins, config.corsMaxAgeSeconds);
+  const traffic = new HttpTraffic(pathsOf(ROUTES));
+  const monitoring = makeMonitoring(config, data, {
+    clock,
+    traffic,
+    files,
+    parts: () => all,
+    serversOf: () => servers,
+  });
   const servers = new HttpServers({
     config,
     clock,
@@ -126,6 +137,7 @@ export async function makeParts(
     logLevel,
     tls,
     files,
+    traffic,
     delay: persistence,
     servedHosts: new ServedHosts(ownNames(config), config.allowedHosts),
     fieldLines: crossOrigin.commonLines,
@@ -139,7 +151,7 @@ export async function makeParts(
       reloader,
       onStop,
       serversOf: () => servers,
-      partsOf: () => all,
+      monitoring,
     }),
   });
   persistence?.addSender(servers.data);
@@ -147,21 +159,25 @@ export async function makeParts(
     change: async (changed) => () => logLevel.configure(changed.logLevel),
     close: async () => counting.end(),
   };
-  const surface: Part<Config> = {
-    change: async (changed) => () => {
-      groups.set(changed.restEnabled, changed.endpointGroups);
-      lifetimes.replace(changed.mapTimeToLiveSeconds, changed.mapMaxIdleSeconds);
-    },
-  };
+  const surface = surfacePart(groups, lifetimes);
   // A shared record is known once the member has joined.
   const administration: Part<Config> = record.isShared ? {} : { restore: () => reloader.restore() };
-  const all = [telemetry, security, surface, servers, ...data.parts, administration];
+  const all = [telemetry, monitoring, security, surface, servers, ...data.parts, administration];
   if (wan !== undefined) all.push(wan);
   const cutOff = () => {
     counting.end();
     return servers.cutOff();
   };
   return { all, cutOff, servers, engine, persistence, cluster, lifetimes, reloader, stopRequested };
+}
+
+function surfacePart(groups: EndpointGroups, lifetimes: MapLifetimes): Part<Config> {
+  return {
+    change: async (changed) => () => {
+      groups.set(changed.restEnabled, changed.endpointGroups);
+      lifetimes.replace(changed.mapTimeToLiveSeconds, changed.mapMaxIdleSeconds);
+    },
+  };
 }
 
 async function makeData(config: Config, clock: Clock, log: Log, links: Links): Promise<DataParts> {
@@ -183,6 +199,7 @@ async function makeData(config: Config, clock: Clock, log: Log, links: Links): P
   });
   return {
     engine,
+    stored: undefined,
     persistence: undefined,
     cluster,
     wan: undefined,
@@ -224,6 +241,7 @@ async function storedData(
   persistence?.attach(engine, wan);
   return {
     engine,
+    stored: engine,
     persistence,
     cluster: standalone,
     wan,
@@ -235,6 +253,29 @@ async function storedData(
 /** The rows that the health port serves. */
 const HEALTH_PORT_ROUTES = { ...METRICS_ROUTES, ...HEALTH_ROUTES } as const;
 
+interface Monitored extends Pick<MonitoringOptions, 'clock' | 'traffic' | 'files' | 'parts'> {
+  readonly serversOf: () => HttpServers;
+}
+
+function makeMonitoring(
+  config: Config,
+  { cluster: { cluster }, stored, wan }: DataParts,
+  { serversOf, ...monitored }: Monitored,
+): Monitoring {
+  return new Monitoring({
+    ...monitored,
+    stored,
+    cluster,
+    dialect: DIALECTS[config.compatibility],
+    clusterName: config.clusterName,
+    instanceName: () => instanceName(config, serversOf()),
+    connectionCount: () => serversOf().connectionCount,
+    inFlightBytes: () => serversOf().inFlightBytes,
+    persistence: () => undefined,
+    publishers: () => wan?.running?.publishers() ?? [],
+  });
+}
+
 interface Served {
   readonly groups: EndpointGroups;
   readonly crossOrigin: CrossOriginPolicy;
@@ -245,7 +286,7 @@ interface Served {
   readonly reloader: Reloader;
   readonly onStop: (because: string) => void;
   readonly serversOf: () => HttpServers;
-  readonly partsOf: () => readonly Part<Config>[];
+  readonly monitoring: Monitoring;
 }
 
 /** Makes the HTTP interface, and that of the health port: the actions of all rows, and the checks. */
@@ -255,7 +296,8 @@ function applicationsOf(
   served: Served,
 ): Pick<HttpServersOptions, 'application' | 'healthApplication'> {
   const { cluster, record, license, waiting } = clusterPart;
-  const { groups, crossOrigin, security, logLevel, lifetimes, audit, reloader } = served;
+  const { groups, crossOrigin, security, logLevel, lifetimes, audit, reloader, monitoring } =
+    served;
   const { compatibility } = config;
   const dialect = DIALECTS[compatibility];
   const segment = config.pathSegment ?? dialect.pathSegment;
@@ -277,7 +319,7 @@ function applicationsOf(
         reload: () => reloader.reload(),
         add: (text) => reloader.add(text),
       },
-      instanceName: () => config.instanceName || `gridnode-${served.serversOf().data.port}`,
+      instanceName: () => instanceName(config, served.serversOf()),
       allConnectionCount: () =>
         connectionCount() + serverConnectionCount() + (wan?.connectionCount ?? 0),
       stop: served.onStop,
@@ -287,18 +329,13 @@ function applicationsOf(
     ...wanActions({ wan, cluster, dialect, audit, hasMemberLogin: memberLogin !== undefined }),
     ...CP_ACTIONS,
     ...monitoringActions({
-      scrape(format) {
-        const text = new MetricsText(format);
-        for (const part of served.partsOf()) part.figures?.(text);
-        return text.end();
-      },
+      monitoring,
       document: () =>
         openApiDocument(rowsOf(ROUTES, compatibility), {
           segment,
           version: VERSION,
           requiresLogin: login !== undefined,
         }),
-      status: () => ({}),
     }),
     ...healthActions(cluster, engine),
   };
@@ -313,14 +350,20 @@ function applicationsOf(
     memberLogin,
     audit,
   };
+  const parts = { ...checks, credentials };
+  const paths = pathsOf(ROUTES);
   const applicationOf = (rows: typeof HEALTH_PORT_ROUTES) => {
-    const resources = resourcesOf(rows, actions, compatibility, { ...checks, credentials });
+    const resources = resourcesOf(rows, actions, compatibility, parts, paths);
     return restApplication(new Router(segment, resources), checks);
   };
   return {
     application: applicationOf(ROUTES),
     healthApplication: applicationOf(HEALTH_PORT_ROUTES),
   };
+}
+
+function instanceName({ instanceName: name }: Config, servers: HttpServers): string {
+  return name || `gridnode-${servers.data.port}`;
 }
 
 /** Returns this machine's names in the configuration. */

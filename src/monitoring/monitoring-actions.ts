@@ -4,32 +4,33 @@ import { ACCEPT } from '../http/header-fields.ts';
 import { JSON_TYPE } from '../http/request.ts';
 import type { Actions } from '../surface/action.ts';
 import { respondJson } from '../surface/responses.ts';
-import { type MetricsFormat, metricsFormat } from '../telemetry/metrics-text.ts';
+import { metricsFormat } from '../telemetry/metrics-text.ts';
+import type { Monitoring } from './monitoring.ts';
 import type { MONITORING_ROUTES } from './monitoring-routes.ts';
 
 interface MonitoringParts {
-  /** Returns the text of the metrics. */
-  readonly scrape: (format: MetricsFormat) => string;
+  readonly monitoring: Pick<Monitoring, 'scrape' | 'status'>;
   /** Returns the OpenAPI document. */
   readonly document: () => string;
-  /** Returns the status. */
-  readonly status: () => object;
 }
 
-export function monitoringActions(parts: MonitoringParts): Actions<typeof MONITORING_ROUTES> {
+export function monitoringActions({
+  monitoring,
+  document: makeDocument,
+}: MonitoringParts): Actions<typeof MONITORING_ROUTES> {
   let document: Buffer | undefined;
   return {
     metrics({ request }) {
       const format = metricsFormat(request.head.fieldText(ACCEPT));
-      request.respond(200, Span.of(format.contentType), parts.scrape(format));
+      request.respond(200, Span.of(format.contentType), monitoring.scrape(format));
     },
     openApi({ request }) {
-      document ??= Buffer.from(parts.document());
+      document ??= Buffer.from(makeDocument());
       request.respond(200, JSON_TYPE, document);
     },
     memberStatus(call) {
       const { pathEnd, target } = call.request.head;
-      if (pathEnd === target.end) return respondJson(call, parts.status());
+      if (pathEnd === target.end) return respondJson(call, monitoring.status());
       const query = target.bytes.toString('latin1', pathEnd, target.end);
       const values = { action: call.describe(), seen: JSON.stringify(query) };
       call.request.refuse('QUERY_NOT_ALLOWED', values);

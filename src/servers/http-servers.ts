@@ -4,6 +4,7 @@
  */
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../base/clock.ts';
+import { type Figures, gauge } from '../base/figures.ts';
 import type { OpenFiles } from '../base/open-files.ts';
 import type { Part } from '../base/part.ts';
 import { RepeatedEvents } from '../base/repeated-events.ts';
@@ -16,6 +17,7 @@ import type { ServedHosts } from '../http/served-hosts.ts';
 import { HttpServer } from '../http/server.ts';
 import type { TlsIdentity } from '../http/tls.ts';
 import { type TlsConfig, tlsFilesOf } from '../security/tls-settings.ts';
+import type { HttpTraffic } from '../telemetry/http-traffic.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { LogLevelControl } from '../telemetry/log-level-control.ts';
 import { type DescriptorConfig, type DescriptorShares, descriptorShares } from './descriptors.ts';
@@ -32,6 +34,11 @@ const HEALTH_FIRST_REQUEST_SECONDS = 5;
 const HEALTH_BODY_BYTES_MAX = 1024;
 /** Maximum size of the bodies and responses in flight per connection of probes, in bytes. */
 const HEALTH_IN_FLIGHT_BYTES = 65536;
+
+const METRICS = {
+  connections: gauge('gridnode_http_connections', 'Open connections of clients'),
+  inFlight: gauge('gridnode_http_in_flight_bytes', 'Bytes of requests and responses in progress'),
+};
 
 /** The settings of the part, and those of others that it names. */
 type Config = ServerConfig & TlsConfig & DescriptorConfig;
@@ -53,6 +60,8 @@ export interface HttpServersOptions {
   readonly healthApplication: Application;
   /** Open files of the process at its start. */
   readonly files: OpenFiles;
+  /** Counts the traffic of both ports. */
+  readonly traffic: HttpTraffic;
 }
 
 export class HttpServers implements Part<Config> {
@@ -72,7 +81,7 @@ export class HttpServers implements Part<Config> {
 
   constructor(options: HttpServersOptions) {
     const { config, clock, log, logLevel, fieldLines, servedHosts, tls, delay } = options;
-    const { application, healthApplication } = options;
+    const { application, healthApplication, traffic: meter } = options;
     this.#options = options;
     this.#refused = new RepeatedEvents({
       clock,
@@ -85,7 +94,7 @@ export class HttpServers implements Part<Config> {
     if (warning !== undefined) log.warn(warning);
     const onFailure = (error: unknown) => log.error({ err: error }, 'a request failed');
     const onNoHandles = slowerConnectionsWarning(log);
-    const common = { clock, onFailure, onNoHandles, refusedConnectionsMax, fieldLines };
+    const common = { clock, onFailure, onNoHandles, refusedConnectionsMax, fieldLines, meter };
     const data = new HttpServer({
       ...common,
       application,
@@ -122,6 +131,17 @@ export class HttpServers implements Part<Config> {
   /** Number of open client connections. */
   get connectionCount(): number {
     return this.data.connectionCount + (this.#health?.connectionCount ?? 0);
+  }
+
+  /** Bytes of requests and responses in progress. */
+  get inFlightBytes(): number {
+    return this.data.inFlight.usedBytes + (this.#health?.inFlight.usedBytes ?? 0);
+  }
+
+  figures(to: Figures): void {
+    this.#options.traffic.figures(to);
+    to.add(METRICS.connections, this.connectionCount);
+    to.add(METRICS.inFlight, this.inFlightBytes);
   }
 
   async change(config: Config, rereads: boolean): Promise<() => void> {

@@ -22,8 +22,6 @@ import { type Prefix, type Route, type Rows, sameShape, type UnknownPath } from 
 
 /** A row with its action. */
 export interface Endpoint extends Route {
-  /** Number of the row in the table of the dialect, from 0. */
-  readonly number: number;
   readonly run: Action;
   /** Whether a call may wait, for a row that may. */
   readonly waits: WaitingAction['waits'] | undefined;
@@ -33,6 +31,8 @@ export interface Endpoint extends Route {
 export interface Resource {
   /** The path of the rows; for unknown paths the prefix. */
   readonly path: string;
+  /** Number of the path for the traffic meter; 0 for unknown paths. */
+  readonly number: number;
   readonly groups: readonly EndpointGroup[];
   /** One bit per group that permits the request. */
   readonly groupBits: readonly number[];
@@ -61,33 +61,52 @@ interface UnknownPaths {
   readonly nameless: Resource;
 }
 
-/** Returns the resources of a dialect. Throws RangeError if the table contradicts itself. */
+/** Returns the paths of a table in all dialects. The number of a path is its place, from 1. */
+export function pathsOf(table: Rows): readonly string[] {
+  const rows = Object.values(table).filter((row) => 'path' in row);
+  return [...new Set(rows.map(({ path }) => path))];
+}
+
+/**
+ * Returns the resources of a dialect. `paths`: those of the whole table, of which `table` may be a part.
+ * Throws RangeError if the table contradicts itself.
+ */
 export function resourcesOf<Table extends Rows>(
   table: Table,
   actions: Actions<Table>,
   compatibility: Compatibility,
   administration: AdministrativeParts,
+  paths = pathsOf(table),
 ): Resources {
   const prefixes = Object.values(table).filter((row) => 'prefix' in row);
-  const endpoints = rowsOf(table, compatibility).map(([name, row], number) => {
+  const endpoints = rowsOf(table, compatibility).map(([name, row]) => {
     const action = actions[name as keyof Actions<Table>] as Action | WaitingAction | Work;
-    return endpointOf(row, number, action, administration);
+    return endpointOf(row, action, administration);
   });
   const everywhere = endpoints.filter(({ path }) => path.endsWith('*'));
-  const paths = new Set(endpoints.map(({ path }) => path).filter((path) => !path.endsWith('*')));
-  const known = [...paths].map((path) => {
-    const own = endpoints.filter((each) => each.path === path);
-    const [{ group }] = own as [Endpoint];
-    const isIncomplete = own.some((each) => each.isIncomplete);
+  const own = new Set(endpoints.map(({ path }) => path).filter((path) => !path.endsWith('*')));
+  const known = [...own].map((path) => {
+    const rows = endpoints.filter((each) => each.path === path);
+    const [{ group }] = rows as [Endpoint];
+    const isIncomplete = rows.some((each) => each.isIncomplete);
     const prefix = prefixes.find((each) => path.startsWith(each.prefix));
     const refusal = path.endsWith('/') ? (prefix?.nameless ?? prefix?.refusal) : undefined;
     const thing = isIncomplete || refusal !== undefined ? prefix?.thing : undefined;
-    return resourceOf(path, group, [...own, ...everywhere], { isIncomplete, refusal, thing });
+    const number = paths.indexOf(path) + 1;
+    return resourceOf(path, group, [...rows, ...everywhere], {
+      number,
+      isIncomplete,
+      refusal,
+      thing,
+    });
   });
   return { known, unknown: unknownPaths(known, prefixes, everywhere) };
 }
 
-/** Returns the rows of a dialect by the names of their actions: its own, and the common ones that they do not replace. */
+/**
+ * Returns the rows of a dialect by the names of their actions: its own, and the common ones that they do
+ * not replace.
+ */
 export function rowsOf(
   table: Rows,
   compatibility: Compatibility,
@@ -112,19 +131,18 @@ export function rowsOf(
 
 function endpointOf(
   row: Route,
-  number: number,
   action: Action | WaitingAction | Work,
   administration: AdministrativeParts,
 ): Endpoint {
   if (typeof action === 'object') {
     const { run, waits } = action;
-    return Object.assign(sameShape(row), { number, run, waits });
+    return Object.assign(sameShape(row), { run, waits });
   }
   const isAdministrative = row.permission.login === 'credentials';
   const run = isAdministrative
     ? withParameters(row.parameters, action as Work, administration)
     : (action as Action);
-  return Object.assign(sameShape(row), { number, run, waits: undefined });
+  return Object.assign(sameShape(row), { run, waits: undefined });
 }
 
 /**
@@ -136,7 +154,7 @@ function resourceOf(
   path: string,
   group: EndpointGroup,
   endpoints: readonly Endpoint[],
-  others: Pick<Resource, 'isIncomplete' | 'refusal' | 'thing'>,
+  others: Pick<Resource, 'number' | 'isIncomplete' | 'refusal' | 'thing'>,
 ): Resource {
   const byMethod = Array.from<Endpoint | undefined>({ length: OPTIONS + 1 });
   for (const each of endpoints) {
@@ -171,7 +189,7 @@ function unknownPaths(
     ({ prefix, group, refusal = 'PATH_UNKNOWN', nameless = refusal, thing }) => {
       const refusedWith = (refusal: UnknownPath): Resource => {
         const named = refusal === 'PATH_WITHOUT_NAME' ? thing : undefined;
-        const others = { isIncomplete: false, refusal, thing: named };
+        const others = { number: 0, isIncomplete: false, refusal, thing: named };
         return resourceOf(prefix, group, everywhere, others);
       };
       return { prefix, resource: refusedWith(refusal), nameless: refusedWith(nameless) };
@@ -180,7 +198,7 @@ function unknownPaths(
   const others = known
     .filter(({ path }) => /^rest\/[^{]*[^{/]$/.test(path))
     .map((row): UnknownPaths => {
-      const resource: Resource = { ...row, endpoints: [], refusal: 'PATH_UNKNOWN' };
+      const resource: Resource = { ...row, number: 0, endpoints: [], refusal: 'PATH_UNKNOWN' };
       return { prefix: row.path, resource, nameless: resource };
     });
   return [...stated, ...others].sort((a, b) => b.prefix.length - a.prefix.length);

@@ -117,6 +117,7 @@ export class RestHandler implements RequestHandler, Call, PathParts {
     this.isExclusive = true;
     const resource = this.#router.match(head, this);
     if (resource === undefined) return this.#refusePath(undefined);
+    request.row = resource.number;
     if ((groups.enabled & resource.groupBits[method]!) === 0) {
       return this.#refusePath(resource.groups[method]);
     }
@@ -126,7 +127,9 @@ export class RestHandler implements RequestHandler, Call, PathParts {
     if (endpoint.furtherContentBytes > 0) request.body.permit(endpoint.furtherContentBytes);
     const login = this.#loginFor(endpoint);
     this.#needsLoginCheck = login !== undefined && this.#mustLogIn(login, endpoint);
-    this.isExclusive = this.#mustBeExclusive(endpoint);
+    const waits = endpoint.waits?.(this) === true;
+    request.isUntimed = waits || endpoint.isUntimed;
+    this.isExclusive = this.#mustBeExclusive(endpoint, waits);
     if (!cluster.isStarted && !endpoint.isServedWhileStarting) return this.#refuseWhileStarting();
     if (page === undefined && head.unservedHost === undefined) return true;
     return this.#admitPage(endpoint, page);
@@ -254,10 +257,10 @@ export class RestHandler implements RequestHandler, Call, PathParts {
    * maps and queues may run together; on an ordered engine changes may as well. Everything else
    * runs exclusively: a poll that may wait, a login that is computed, another path.
    */
-  #mustBeExclusive({ permission, changesData, waits }: Endpoint): boolean {
+  #mustBeExclusive({ permission, changesData }: Endpoint, waits: boolean): boolean {
     if (permission.kind === undefined) return true;
     if (changesData && !this.#parts.engine.isOrdered) return true;
-    return this.#needsLoginCheck || waits?.(this) === true;
+    return this.#needsLoginCheck || waits;
   }
 
   #loginFor({ permission }: Endpoint): AccessControl | undefined {

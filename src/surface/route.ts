@@ -32,6 +32,8 @@ export interface Route {
   readonly changesData: boolean;
   /** Whether it may wait for an item; its action decides which calls do. */
   readonly mayWait: boolean;
+  /** Whether its duration depends on something other than the load of this member. */
+  readonly isUntimed: boolean;
   /**
    * The part of the path in the audit log: the whole path, or all but the last part, which is an
    * item.
@@ -139,6 +141,7 @@ export function sameShape<Row extends Partial<Route>>(row: Row): Route & Row {
     parameters: [],
     changesData: false,
     mayWait: false,
+    isUntimed: false,
     audited: 'path',
     furtherContentBytes: 0,
     isServedWhileStarting: false,

@@ -3,7 +3,7 @@
  */
 import type { Route } from '../route.ts';
 
-export interface DocumentOptions {
+interface DocumentOptions {
   /** The first part of every path. */
   readonly segment: string;
   /** The version of the program. */
