@@ -3,6 +3,7 @@
  * to standard output unchanged, an error to standard error. The exit code is the kind of result.
  * Tested by client-commands.spec.ts.
  */
+import { percentEncoded } from '../base/percent-encoding.ts';
 import {
   callMember,
   type MemberLocation,
@@ -312,16 +313,3 @@ function checkName({ path }: Route, name: Buffer | string | undefined): void {
   if (name === '') throw new RangeError(`Cannot use "" as a name below ${kind}: it is empty`);
   refuseReplaced('name', name?.toString());
 }
-
-/** Encodes a part of a path or a form: a text as UTF-8, and bytes of any kind. */
-function percentEncoded(part: Buffer | string): string {
-  if (typeof part === 'string') return encodeURIComponent(part);
-  return Array.from(part, (byte) => {
-    const character = String.fromCharCode(byte);
-    if (UNRESERVED.test(character)) return character;
-    return `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
-  }).join('');
-}
-
-/** Characters that are never encoded (RFC 3986 2.3). */
-const UNRESERVED = /^[A-Za-z0-9\-_.~]$/;
