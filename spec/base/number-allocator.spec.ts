@@ -42,11 +42,21 @@ describe('NumberAllocator', () => {
       }
       if (step % 500 !== 0) continue;
       numbers.invariants();
+      const next = [...used].filter((each) => each >= number);
+      assert.equal(numbers.firstUsed(number), next.length === 0 ? -1 : Math.min(...next));
       assert.deepEqual(
         [...numbers.used()],
         [...used].sort((a, b) => a - b),
       );
     }
+  });
+
+  it('firstUsed returns the lowest number in use from a number on', () => {
+    const numbers = new NumberAllocator();
+    assert.equal(numbers.firstUsed(0), -1);
+    for (const number of [0, 31, 32, 5000]) numbers.use(number);
+    const found = [0, 1, 31, 32, 33, 5000, 5001, 1_000_000].map((from) => numbers.firstUsed(from));
+    assert.deepEqual(found, [0, 31, 31, 32, 5000, 5000, -1, -1]);
   });
 
   it('refuses to free a number that is not in use', () => {

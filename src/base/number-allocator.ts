@@ -9,6 +9,7 @@ import assert from 'node:assert/strict';
 import { growArray } from './grow-array.ts';
 
 const ALL = -1;
+const NONE = -1;
 
 export class NumberAllocator {
   /** One bit per number: whether it is in use. */
@@ -47,6 +48,18 @@ export class NumberAllocator {
 
   isUsed(number: number): boolean {
     return (this.#words[number >> 5]! & (1 << (number & 31))) !== 0;
+  }
+
+  /** Returns the lowest number in use from this one on, or -1. */
+  firstUsed(from: number): number {
+    let at = from >> 5;
+    if (at >= this.#words.length) return NONE;
+    let bits = this.#words[at]! & (ALL << (from & 31));
+    while (bits === 0) {
+      if (++at === this.#words.length) return NONE;
+      bits = this.#words[at]!;
+    }
+    return (at << 5) | lowestZero(~bits);
   }
 
   /** Yields the numbers in use, in order. O(all numbers). */

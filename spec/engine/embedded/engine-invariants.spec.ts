@@ -17,6 +17,9 @@ const FAULTS: Readonly<Record<string, (components: EngineComponents) => void>> =
   'a use of a content type too many': ({ contentTypes }) => {
     contentTypes.use(contentTypes.find(span('text/plain')));
   },
+  'a name too many': ({ mapNames }) => void mapNames.count++,
+  'a use of all names too many': ({ mapNames }) => void mapNames.useCount++,
+  'an available item too many': ({ queues }) => void queues.order.count++,
   'bytes that nobody has': ({ store }) => store.meter.charge(8),
   'an extent that nobody has': ({ store }) => void store.pool.allocateExtent(false),
   'a long cell that nobody has': ({ store }) => void store.pool.allocateLong(65_536),

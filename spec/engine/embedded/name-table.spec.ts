@@ -69,6 +69,33 @@ describe('NameTable', () => {
     assert.equal(names.open(span('b')), id);
   });
 
+  it('count and useCount have the names and their uses, without those of retired ids', () => {
+    const names = new NameTable(newStore(), MAP_NAMES);
+    const [a, b, c] = ['a', 'b', 'c'].map((name) => names.open(span(name)));
+    for (const id of [a, a, b, c]) names.use(id!);
+    assert.deepEqual([names.count, names.useCount], [3, 4]);
+    names.retire(a!);
+    assert.deepEqual([names.count, names.useCount], [2, 2]);
+    names.release(b!);
+    assert.deepEqual([names.count, names.useCount], [1, 1]);
+    names.recycle(a!);
+    assert.deepEqual([names.count, names.useCount], [1, 1]);
+    assert.deepEqual([names.next(0), names.next(c!)], [c, 0]);
+  });
+
+  it('next returns the ids in use, also retired ones, whose name is empty', () => {
+    const names = new NameTable(newStore(), MAP_NAMES);
+    for (const name of ['a', 'b', 'c']) names.use(names.open(span(name)));
+    const [a, b, c] = ['a', 'b', 'c'].map((name) => names.find(span(name)));
+    names.retire(b!);
+    assert.deepEqual([names.next(0), names.next(a!), names.next(b!), names.next(c!)], [a, b, c, 0]);
+    const name = span('before');
+    names.name(b!, name);
+    assert.equal(name.length, 0);
+    names.name(c!, name);
+    assert.equal(name.toBuffer().toString(), 'c');
+  });
+
   it('tables in one store are separate', () => {
     const store = newStore();
     const maps = new NameTable(store, MAP_NAMES);

@@ -22,6 +22,7 @@
 import { HAS_EXPENSIVE_ASSERTIONS } from '../../base/expensive-assertions.ts';
 import { EVERY_PARTITION, NO_PARTITION } from '../../base/partition-number.ts';
 import type { Span } from '../../base/span.ts';
+import type { DataFigures, StoredNames } from '../data-figures.ts';
 import {
   ABSENT,
   APPLIED,
@@ -65,7 +66,7 @@ export const STOCK_BYTES = 32 * SLAB_BYTES;
 
 export type { EmbeddedEngineOptions } from './engine-components.ts';
 
-export class EmbeddedEngine implements StoredEngine {
+export class EmbeddedEngine implements StoredEngine, DataFigures {
   readonly isOrdered = true;
   readonly partitionCount: number;
   #options: EmbeddedEngineOptions;
@@ -100,6 +101,46 @@ export class EmbeddedEngine implements StoredEngine {
   /** Bytes of memory allocated for stored data. */
   get memoryBytes(): number {
     return this.#components.store.meter.bytes;
+  }
+
+  get maps(): StoredNames {
+    return this.#components.mapNames;
+  }
+
+  get queues(): StoredNames {
+    return this.#components.queueNames;
+  }
+
+  get entryCount(): number {
+    return this.#components.mapNames.useCount;
+  }
+
+  get itemCount(): number {
+    return this.#components.queues.order.count;
+  }
+
+  get expiredEntryCount(): number {
+    return this.#components.expiry.expiredCount;
+  }
+
+  entriesOf(map: number): number {
+    return this.#components.mapNames.uses(map);
+  }
+
+  itemsOf(queue: number): number {
+    return this.#components.queues.order.available(queue);
+  }
+
+  heldItemsOf(queue: number): number {
+    return this.#components.queues.order.holds.held(queue);
+  }
+
+  waitersOf(queue: number): number {
+    return this.#components.waiters.count(queue);
+  }
+
+  capacityOf(queue: number): number {
+    return this.#components.queues.capacityOf(queue);
   }
 
   get(map: Span, key: Span, receiver: Receiver): void {
@@ -323,8 +364,11 @@ export class EmbeddedEngine implements StoredEngine {
 
   #replaceComponents(options: EmbeddedEngineOptions): void {
     if (HAS_EXPENSIVE_ASSERTIONS) this.invariants();
-    const { sweeper, store, tombstones } = this.#components;
+    const { sweeper, store, tombstones, expiry } = this.#components;
     this.#components = engineComponents(options);
+    // Totals count from the start of the engine.
+    this.#components.expiry.expiredCount = expiry.expiredCount;
+    this.#components.tombstones.droppedCount = tombstones.droppedCount;
     this.#sequences = this.#components.store.sequences;
     sweeper.close();
     tombstones.close();

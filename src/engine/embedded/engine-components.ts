@@ -45,6 +45,7 @@ export function engineComponents(options: EmbeddedEngineOptions) {
   return {
     ...shared,
     cleaner,
+    expiry,
     sweeper,
     maps,
     clears,

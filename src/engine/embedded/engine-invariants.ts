@@ -120,10 +120,12 @@ class InvariantChecker {
     const { store, queues, queueNames, waiters, rings } = this.#components;
     const { pool } = store;
     const ids = [...queueNames.ids.used()];
+    let itemCount = 0;
     waiters.invariants(ids);
     queues.order.holds.invariants(ids);
     for (const id of ids) {
       const partition = queues.partitionOf(id);
+      itemCount += queues.order.available(id);
       rings.invariants(id, (part, number) => {
         this.#refer(part, KIND_RING);
         const at = pool.at(part);
@@ -142,6 +144,7 @@ class InvariantChecker {
       assert.equal(store.partitionOfKeyAt(pool.words(cell), pool.at(cell)), partition);
       assert.ok(store.sequences[partition]! >= rings.end(id) - 1, 'numbers of items');
     }
+    assert.equal(queues.order.count, itemCount, 'available items');
   }
 
   #checkBytes(): void {

@@ -194,8 +194,10 @@ export class EntryChanges {
       partition.replace(key.hash(id), old, address);
       partition.log.kill(old);
     }
-    if (type !== 0) this.#contentTypes.use(type);
-    if (oldType !== 0) this.#contentTypes.release(oldType);
+    if (type !== oldType) {
+      if (type !== 0) this.#contentTypes.use(type);
+      if (oldType !== 0) this.#contentTypes.release(oldType);
+    }
     this.#end(partition);
     return APPLIED;
   }

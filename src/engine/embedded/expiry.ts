@@ -29,6 +29,8 @@ import type { SharedComponents } from './shared-components.ts';
 import type { Tombstones } from './tombstones.ts';
 
 export class Expiry {
+  /** Number of entries that were removed because their time was over. */
+  expiredCount = 0;
   readonly #store: CellStore;
   readonly #names: NameTable;
   readonly #contentTypes: NameTable;
@@ -105,6 +107,7 @@ export class Expiry {
       this.#recorder.record(draft);
       this.#tombstones.add(draft);
     }
+    if (!mapFlags.hasEndedAt(words, at)) this.expiredCount++;
     store.raise(partition.number, store.next(partition.number));
     return true;
   }

@@ -62,6 +62,11 @@ export class Holds {
     return this.#count > 0 && this.#held.has(queue);
   }
 
+  /** Returns the number of held items of the queue. */
+  held(queue: number): number {
+    return this.#held.get(queue)?.size ?? 0;
+  }
+
   isHeld(queue: number, sequence: number): boolean {
     return this.#count > 0 && this.#held.get(queue)?.has(sequence) === true;
   }

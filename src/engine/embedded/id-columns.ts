@@ -72,6 +72,11 @@ export class IdColumns {
     return this.#numbers.isUsed(id);
   }
 
+  /** Returns the lowest id in use after this one, or 0. */
+  next(id: number): number {
+    return Math.max(this.#numbers.firstUsed(id + 1), 0);
+  }
+
   /** Yields the ids in use, in order. O(all ids). */
   *used(): Generator<number> {
     for (const id of this.#numbers.used()) if (id !== 0) yield id;

@@ -41,6 +41,10 @@ export class NameTable {
   readonly #uses: PagedIntegers;
   /** The ids in use, including retired ones, from 1, with columns of other data by id. */
   readonly ids: IdColumns;
+  /** Number of names, without the retired ids. */
+  count = 0;
+  /** Number of uses of all names. */
+  useCount = 0;
   /** The name of the current call, and the last name that was found, with its id (0: none). */
   #current = new KeyWords();
   #last = new KeyWords();
@@ -102,6 +106,7 @@ export class NameTable {
     partition.insert(store.hash(this.owner, current), address);
     this.#addresses.set(id, address);
     this.#uses.set(id, 0);
+    this.count++;
     store.debtors.push(partition);
     this.#cacheLast(id);
     this.#onOpened(id);
@@ -124,6 +129,7 @@ export class NameTable {
 
   use(id: number): void {
     this.#uses.set(id, this.#uses.get(id) + 1);
+    this.useCount++;
   }
 
   /** Ends a use; the name is removed with the last one. */
@@ -131,6 +137,7 @@ export class NameTable {
     const uses = this.#uses.get(id);
     if (uses === 0) assert.fail('the name has no uses');
     this.#uses.set(id, uses - 1);
+    this.useCount--;
     if (uses === 1) this.dropUnused(id);
   }
 
@@ -150,6 +157,8 @@ export class NameTable {
     const partition = store.openPartition(this.#partitionAt(address));
     partition.remove(hash, address);
     store.debtors.push(partition);
+    this.count--;
+    this.useCount -= this.#uses.get(id);
     this.#addresses.set(id, 0);
     this.#uses.set(id, 0);
     if (id === this.#lastId) this.#lastId = 0;
@@ -161,12 +170,17 @@ export class NameTable {
     this.ids.free(id);
   }
 
+  /** Returns the lowest id in use after this one, or 0. The id may be retired. */
+  next(id: number): number {
+    return this.ids.next(id);
+  }
+
   /** Returns the address of the name's cell; 0 for a retired name. */
   address(id: number): number {
     return this.#addresses.get(id);
   }
 
-  /** Sets the span to the name's bytes; clears it for the id 0. */
+  /** Sets the span to the name's bytes; clears it for a retired id, and for the id 0. */
   name(id: number, span: Span): void {
     const address = this.#addresses.get(id);
     if (address === 0) {
@@ -188,15 +202,19 @@ export class NameTable {
 
   /**
    * Asserts that each id except the retired ones refers to the cell of its name, that the cell is
-   * found, and that the count of uses is correct. O(ids).
+   * found, and that the counts of names and uses are correct. O(ids).
    */
   invariants(retired: ReadonlySet<number>, usesOf: (id: number) => number): void {
     const { pool } = this.#store;
     this.ids.invariants();
+    let count = 0;
+    let useCount = 0;
     for (const id of this.ids.used()) {
       const address = this.#addresses.get(id);
       assert.equal(address === 0, retired.has(id), `id ${id} is retired`);
       if (address === 0) continue;
+      count++;
+      useCount += usesOf(id);
       const words = pool.words(address);
       const at = pool.at(address);
       assert.ok(!isDeadAt(words, at) && kindAt(words, at) === KIND_NAME, 'the cell of a name');
@@ -209,6 +227,7 @@ export class NameTable {
       assert.ok(index !== undefined && index.find(this.#store.hashAt(words, at), address) >= 0);
       assert.equal(this.#uses.get(id), usesOf(id), `uses of id ${id}`);
     }
+    assert.deepEqual([this.count, this.useCount], [count, useCount], 'counts of names and uses');
     assert.ok(this.#lastId === 0 || this.#addresses.get(this.#lastId) !== 0, 'the last name');
   }
 

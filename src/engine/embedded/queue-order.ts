@@ -16,6 +16,8 @@ export const NO_ITEM = -1;
 
 export class QueueOrder {
   readonly holds: Holds;
+  /** Number of available items of all queues. */
+  count = 0;
   readonly #rings: RingBuffers;
   /** By queue: sequence of the first item that was never delivered to a take. */
   readonly #fresh: PagedDoubles;
@@ -55,8 +57,27 @@ export class QueueOrder {
     return this.#fresh.get(id) + skip - returned;
   }
 
+  /** Adds an available item as the last one; the ring must have room. */
+  append(id: number, address: number): void {
+    this.#rings.append(id, address);
+    this.count++;
+  }
+
+  /** Ends a hold: the item returns to the available ones. */
+  return(place: number): void {
+    this.holds.return(place);
+    this.count++;
+  }
+
+  /** Adds an item that is at its place to the available ones, as if it had been held. */
+  addReturned(id: number, item: number): void {
+    this.holds.addReturned(id, item);
+    this.count++;
+  }
+
   /** Removes the item that `choose` has chosen from the available ones. */
   claim(id: number, skip: number): void {
+    this.count--;
     const returned = this.holds.returned(id);
     if (skip < returned) {
       this.holds.takeReturned(id, skip);

@@ -133,6 +133,11 @@ export class Queues {
     this.#cleaner.pay(partition);
   }
 
+  /** Returns the capacity of a queue that exists, in items; may be Infinity. */
+  capacityOf(id: number): number {
+    return this.#capacities.get(id);
+  }
+
   /** Returns the partition number of a queue that exists. */
   partitionOf(id: number): number {
     return this.#partitions.get(id);
@@ -190,7 +195,7 @@ export class Queues {
     const sequence = this.#holds.sequenceAt(place);
     const address = this.#rings.get(id, sequence);
     if (!this.#mutations.recordReturn(id, sequence, address)) return false;
-    this.#holds.return(place);
+    this.order.return(place);
     return true;
   }
 
@@ -276,7 +281,7 @@ export class Queues {
       return APPLIED;
     }
     const outcome = this.#offer(id, item, name, value, contentType);
-    if (outcome === APPLIED) this.#holds.addReturned(id, item);
+    if (outcome === APPLIED) this.order.addReturned(id, item);
     return outcome;
   }
 
@@ -341,7 +346,7 @@ export class Queues {
     writeHead(words, at, KIND_ITEM, id, type, key, value.length);
     writeVersion(words, at, draft.version.low, draft.version.high);
     writeValue(words, store.pool.bytes(address), at, value);
-    if (isLast) rings.append(id, address);
+    if (isLast) this.order.append(id, address);
     else rings.set(id, item, address);
     if (type !== 0) this.#contentTypes.use(type);
     store.raise(partition.number, draft.sequence);
