@@ -106,5 +106,5 @@ const OF_SERVERS = [
   'engineAllowEviction',
   ...OF_TLS,
 ] as const;
-const OF_OWN_DATA = ['maxMemory'] as const;
+const OF_OWN_DATA = ['maxMemory', 'metricsNamesMax'] as const;
 const HARMLESS: ReadonlySet<string> = new Set(['CLUSTER_READ', 'HEALTH_CHECK']);

@@ -30,6 +30,8 @@ import type { SettingRows } from '../config/setting-table.ts';
 import { AUTHENTICATIONS, type Authentication } from '../security/security-settings.ts';
 
 const DAY_SECONDS = 86_400;
+/** Maximum number of maps, and of queues, in the metrics: a scrape looks all of them up in one turn. */
+const METRICS_NAMES_LIMIT = 10_000;
 
 export const SURFACE_SETTINGS = {
   pathSegment: textSetting({
@@ -88,6 +90,14 @@ export const SURFACE_SETTINGS = {
     fallback: 600,
     minimum: 0,
     maximum: DAY_SECONDS,
+  }),
+  metricsNamesMax: integerSetting({
+    path: 'network.rest-api.metrics-names-max',
+    about:
+      'Maximum number of maps, and of queues, with metrics of their own; the others are summed',
+    fallback: 100,
+    minimum: 0,
+    maximum: METRICS_NAMES_LIMIT,
   }),
   compatibility: wordSetting<Compatibility>({
     path: 'compatibility',
