@@ -9,6 +9,7 @@ import type { Config } from '../../../src/member/config.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { load } from '../../config/documents.ts';
 import { FakeClock } from '../../fake-clock.ts';
+import { scraped } from '../../telemetry/scraped.ts';
 import { identity, tlsFile } from '../../tls/identity.ts';
 
 const { config } = await load('engine.yaml', 'grid: {}');
@@ -71,4 +72,11 @@ test('A server that does not answer is logged with the reason', async () => {
   const { level, msg } = JSON.parse(line);
   assert.equal(level, 'warn');
   assert.match(msg, /^the server 127\.0\.0\.1:\d+ does not answer: connect ECONNREFUSED/);
+});
+
+test('The engine reports its metrics, also before it is open', async () => {
+  const { engine, figures } = await make('redis://127.0.0.1:1', {});
+  const series = scraped((to) => figures?.(to));
+  assert.equal(series.gridnode_engine_reachable, 0);
+  await engine.close();
 });

@@ -63,6 +63,8 @@ interface LinkObserver {
 }
 
 export interface PrimaryOptions extends ConnectionOptions {
+  /** Counts the connections: those that exist, and those that were ready and then lost. */
+  readonly counter: { count: number; lostCount: number };
   /** Whether servers that drop data may be used. */
   readonly allowsEviction: boolean;
   /** The name by which other members recognise this member's connections; undefined for none. */
@@ -354,10 +356,11 @@ export class Link {
   }
 
   #onEnded(reason: Error): void {
+    const { deadlineMs, counter } = this.#options;
+    if (this.connection !== undefined) counter.lostCount++;
     this.connection = undefined;
     this.#made = undefined;
     if (this.#isEnded) return;
-    const { deadlineMs } = this.#options;
     // A server that owes a reply has been unreachable for that time.
     this.awaySince ??= this.#clock.now() - (reason instanceof NoReply ? deadlineMs : 0);
     this.isForbidden = isRightsError(reason);

@@ -19,7 +19,7 @@ import {
 import { HybridClock } from '../hybrid-clock.ts';
 import { DepartedMembers } from './departed-members.ts';
 import { Dispatcher } from './dispatcher.ts';
-import { AWAY, type Failure, OTHER_LAYOUT, outcomeOf, reasonOf } from './failure.ts';
+import { AWAY, type Failure, isUnknown, OTHER_LAYOUT, outcomeOf, reasonOf } from './failure.ts';
 import { Layout } from './layout.ts';
 import { LifetimeSweeps } from './lifetime-sweeps.ts';
 import type { QueueSettings } from './local-queues.ts';
@@ -96,8 +96,10 @@ export class RedisEngine implements Engine, ChangeWork {
   readonly #queues: RedisQueues;
   readonly #membershipStore: RedisMembershipStore;
   readonly #whole: Parameters<typeof clear>[0];
-  readonly #counter = { count: 0 };
+  readonly #counter = { count: 0, lostCount: 0 };
   readonly #namePrefix: string;
+  /** Number of operations whose outcome was unknown, since the start. */
+  unknownOutcomeCount = 0;
   #life: Life = { hasLease: true };
   #isOpen = false;
   /** Whether all operations are refused: the engine is closed, or the data has another layout. */
@@ -333,6 +335,16 @@ export class RedisEngine implements Engine, ChangeWork {
     return this.#counter.count;
   }
 
+  /** Number of connections to servers that were ready and then lost, since the start. */
+  get lostConnectionCount(): number {
+    return this.#counter.lostCount;
+  }
+
+  /** Number of operations that wait for a reply of a server, or to be sent. */
+  get operationCount(): number {
+    return this.#dispatcher.operationCount;
+  }
+
   /** Whether replies or confirmations of replicas are pending. A waiting take does not count. */
   get isBusy(): boolean {
     if (this.#dispatcher.operationCount > 0) return true;
@@ -398,6 +410,7 @@ export class RedisEngine implements Engine, ChangeWork {
   }
 
   #fail(receiver: Receiver, failure: Failure): void {
+    if (isUnknown(failure)) this.unknownOutcomeCount++;
     const result = this.#results.begin(outcomeOf(failure));
     const isClosed = failure === AWAY && this.#closing !== undefined;
     result.reason = isClosed ? CLOSED : reasonOf(failure);

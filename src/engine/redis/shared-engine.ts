@@ -18,6 +18,7 @@ import { isRightsError } from './primary.ts';
 import { OutOfStep } from './redis-connection.ts';
 import { RedisEngine } from './redis-engine.ts';
 import { clusterReplicaCount, ReplicaCounts } from './replicas.ts';
+import { reportSharedEngine } from './shared-engine-metrics.ts';
 import { StoreServers } from './store-servers.ts';
 
 /** Interval between two log lines about one server, in ms. */
@@ -72,6 +73,7 @@ export async function makeSharedEngine(
       replicas.replace(changed);
     },
     enter: () => engine.open(),
+    figures: (to) => reportSharedEngine(to, engine),
     close: () => engine.close(),
   };
 }
