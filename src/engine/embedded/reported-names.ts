@@ -8,8 +8,8 @@ import { percentEncoded } from '../../base/percent-encoding.ts';
 import { Span } from '../../base/span.ts';
 import type { StoredNames } from '../data-figures.ts';
 
-/** Ids that a scrape visits, at most, to complete the list. */
-const VISITS_MAX = 1000;
+/** Number of ids that a scrape visits, at most, beyond the number of places in the list. */
+const EXTRA_VISITS_MAX = 1000;
 
 interface ReportedName {
   readonly name: Span;
@@ -43,7 +43,8 @@ export class ReportedNames {
     if (this.#reported.length >= count) return;
     const ids = new Set(this.#reported.map(({ id }) => id));
     const name = new Span();
-    for (let rest = VISITS_MAX; rest > 0 && this.#reported.length < count; rest--) {
+    let visits = this.#countMax + EXTRA_VISITS_MAX;
+    while (visits-- > 0 && this.#reported.length < count) {
       const id = names.next(this.#lastId);
       this.#lastId = id;
       if (id === 0 || ids.has(id)) continue;
