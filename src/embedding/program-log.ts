@@ -4,6 +4,7 @@
  */
 import { LOG_LEVELS, type LogLevel } from '../base/log-level.ts';
 import type { Audit } from '../telemetry/audit.ts';
+import { CountedLog } from '../telemetry/counted-log.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 
 /** Writes one line of a level: fields and a message, or only a message. */
@@ -36,7 +37,7 @@ export interface MemberLog {
  */
 export function memberLog(log: ProgramLog | undefined, level: LogLevel): Log {
   if (log === undefined) return createLog('OFF', { write() {} });
-  return log.child({}, { level: LOG_LEVELS[level] }) as Log;
+  return new CountedLog(log.child({}, { level: LOG_LEVELS[level] }) as Omit<Log, 'lineCounts'>);
 }
 
 /**

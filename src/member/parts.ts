@@ -39,6 +39,7 @@ import { type Audit, CountingAudit } from '../telemetry/audit.ts';
 import { HttpTraffic } from '../telemetry/http-traffic.ts';
 import type { Log } from '../telemetry/log.ts';
 import { LogLevelControl } from '../telemetry/log-level-control.ts';
+import { reportLog } from '../telemetry/log-metrics.ts';
 import { wanActions } from '../wan/wan-actions.ts';
 import { WanMaps } from '../wan/wan-maps.ts';
 import { WanPart } from '../wan/wan-part.ts';
@@ -120,7 +121,7 @@ export async function makeParts(
   const groups = new EndpointGroups(config.restEnabled, config.endpointGroups);
   const logLevel = new LogLevelControl(log, config.logLevel);
   const lifetimes = new MapLifetimes(config.mapTimeToLiveSeconds, config.mapMaxIdleSeconds);
-  const counting = new CountingAudit(audit, clock);
+  const counting = new CountingAudit(audit, clock, log.lineCounts);
   const crossOrigin = new CrossOriginPolicy(config.corsAllowedOrigins, config.corsMaxAgeSeconds);
   const traffic = new HttpTraffic(pathsOf(ROUTES));
   const monitoring = makeMonitoring(config, data, {
@@ -157,6 +158,7 @@ export async function makeParts(
   persistence?.addSender(servers.data);
   const telemetry: Part<Config> = {
     change: async (changed) => () => logLevel.configure(changed.logLevel),
+    figures: (to) => reportLog(to, log.lineCounts),
     close: async () => counting.end(),
   };
   const surface = surfacePart(groups, lifetimes);

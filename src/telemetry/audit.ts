@@ -7,6 +7,7 @@ import { pino, stdTimeFunctions } from 'pino';
 import type { Clock } from '../base/clock.ts';
 import { RepeatedEvents } from '../base/repeated-events.ts';
 import { type LineStream, lineOptions } from './line-stream.ts';
+import type { LineCounts } from './log.ts';
 
 /** Interval in which the throttled logins of a key share a line, in ms. */
 const THROTTLED_MS = 10_000;
@@ -49,31 +50,38 @@ export function openAudit(stream: LineStream): Audit {
 
 /**
  * An audit log in which throttled logins have one line per key every ten seconds, with their count,
- * so that a client that keeps guessing does not fill the log.
+ * so that a client that keeps guessing does not fill the log. It counts its lines.
  */
 export class CountingAudit implements Audit {
   readonly #audit: Audit;
+  readonly #lineCounts: Pick<LineCounts, 'audit'>;
   readonly #throttled: RepeatedEvents<AuditEntry>;
 
-  constructor(audit: Audit, clock: Clock) {
+  constructor(audit: Audit, clock: Clock, lineCounts: Pick<LineCounts, 'audit'>) {
     this.#audit = audit;
+    this.#lineCounts = lineCounts;
     this.#throttled = new RepeatedEvents({
       clock,
       intervalMs: THROTTLED_MS,
       keysMax: THROTTLED_KEYS_MAX,
-      report: (entry, count) => audit.write({ ...entry, count }),
+      report: (entry, count) => this.#write({ ...entry, count }),
     });
   }
 
   /** `throttledKey`: the key that has to wait (failure-throttle.ts); undefined if the status is not 429. */
   write(entry: AuditEntry, throttledKey?: string): void {
-    if (throttledKey === undefined) this.#audit.write(entry);
+    if (throttledKey === undefined) this.#write(entry);
     else this.#throttled.add(throttledKey, entry);
   }
 
   /** Writes the lines of the throttled logins that are not reported yet. */
   end(): void {
     this.#throttled.end();
+  }
+
+  #write(entry: AuditEntry): void {
+    this.#lineCounts.audit++;
+    this.#audit.write(entry);
   }
 }
 

@@ -5,17 +5,26 @@
  */
 import { pino, stdTimeFunctions } from 'pino';
 import { LOG_LEVELS, type LogLevel } from '../base/log-level.ts';
+import { CountedLog } from './counted-log.ts';
 import { doubleEscapes, type LineStream, lineOptions } from './line-stream.ts';
 
 /** Writes a line: a text, or fields and a text. */
-type WriteLine = (textOrFields: string | object, text?: string) => void;
+export type WriteLine = (textOrFields: string | object, text?: string) => void;
 
-/** The log of a member; pino's loggers have this interface. */
+/** Numbers of lines that the log and the audit log have written. */
+export interface LineCounts {
+  warn: number;
+  error: number;
+  fatal: number;
+  audit: number;
+}
+
+/** The log of a member; pino's loggers have this interface, except the counts. */
 export interface Log {
+  readonly lineCounts: LineCounts;
   /** The lowest level that is written, by pino's name for it, or `silent`. */
   level: string;
   isLevelEnabled(level: string): boolean;
-  readonly trace: WriteLine;
   readonly debug: WriteLine;
   readonly info: WriteLine;
   readonly warn: WriteLine;
@@ -32,7 +41,7 @@ export function createLog(level: LogLevel, stream: LineStream): Log {
     formatters: { level: (label: string) => ({ level: label }) },
     ...lineOptions(stream),
   };
-  return pino(options, stream);
+  return new CountedLog(pino(options, stream));
 }
 
 /**
