@@ -4,12 +4,11 @@
  * Tested by surface/login.spec.ts.
  */
 import type { Span } from '../base/span.ts';
-import type { Authenticator } from './authenticator.ts';
-import type { Verdict } from './credentials.ts';
+import type { Credentials, Verdict } from './credentials.ts';
 import { Grants, type Permission, type Principal } from './permissions.ts';
 
 export interface AccessRules {
-  readonly authenticator: Authenticator;
+  readonly authenticator: Credentials;
   /** The realm's users by name. */
   readonly users: ReadonlyMap<string, Principal>;
   /** Undefined if no permissions are configured: then every user may do everything. */

@@ -4,15 +4,18 @@
  * not change while the member runs. Tested by cli/reload.spec.ts.
  */
 import type { Clock } from '../base/clock.ts';
+import type { Figures } from '../base/figures.ts';
 import type { Part } from '../base/part.ts';
 import { inSlices } from '../base/slices.ts';
 import { AccessControl, type AccessRules } from './access-control.ts';
 import { Authenticator, readPasswords } from './authenticator.ts';
 import { withoutMapping } from './client-network.ts';
+import { CountedCredentials, type RefusedLogins } from './counted-credentials.ts';
 import { ClusterNameCredentials, type Credentials } from './credentials.ts';
 import type { PermissionConfig } from './permission-reader.ts';
 import type { Permission } from './permissions.ts';
 import type { SecurityConfig, UserConfig } from './security-config.ts';
+import { reportSecurity } from './security-metrics.ts';
 import type { Authentication } from './security-settings.ts';
 
 interface MemberSecurityOptions {
@@ -36,6 +39,7 @@ export class MemberSecurity implements Part<{ readonly security: SecurityConfig 
   #security: SecurityConfig;
   readonly #members: Authenticator | undefined;
   readonly #clients: Authenticator | undefined;
+  readonly #refused: RefusedLogins = { failed: 0, throttled: 0 };
 
   /** Throws RangeError for an invalid password hash. */
   constructor(options: MemberSecurityOptions) {
@@ -45,8 +49,8 @@ export class MemberSecurity implements Part<{ readonly security: SecurityConfig 
     this.#members = security.isEnabled
       ? new Authenticator(memberUsersOf(security), clock)
       : undefined;
-    this.credentials = this.#members ?? new ClusterNameCredentials(clusterName);
-    this.memberAccess = this.#members && new AccessControl(memberRulesOf(this.#members));
+    this.credentials = this.#counted(this.#members ?? new ClusterNameCredentials(clusterName));
+    this.memberAccess = this.#members && new AccessControl(memberRulesOf(this.credentials));
     if (!security.isEnabled || authentication === 'none') return;
     this.#clients = new Authenticator(clientUsersOf(security), clock);
     const users = new Map(clientUsersOf(security).map((user) => [user.name, user]));
@@ -70,10 +74,17 @@ export class MemberSecurity implements Part<{ readonly security: SecurityConfig 
       this.#security = security;
       this.#members?.replacePasswords(members);
       this.#clients?.replacePasswords(clients);
-      if (this.#members !== undefined)
-        this.memberAccess?.replaceRules(memberRulesOf(this.#members));
+      this.memberAccess?.replaceRules(memberRulesOf(this.credentials));
       if (rules !== undefined) this.access?.replaceRules(rules);
     };
+  }
+
+  figures(to: Figures): void {
+    reportSecurity(to, this.#refused);
+  }
+
+  #counted(credentials: Credentials): Credentials {
+    return new CountedCredentials(credentials, this.#refused);
   }
 
   /** `users`: those of the clients, by name. */
@@ -83,7 +94,7 @@ export class MemberSecurity implements Part<{ readonly security: SecurityConfig 
     users: ReadonlyMap<string, UserConfig>,
   ): AccessRules {
     return {
-      authenticator,
+      authenticator: this.#counted(authenticator),
       users,
       permissions: permissions?.map((permission) => this.#permissionOf(permission)),
       prefersGrant,
@@ -104,7 +115,7 @@ export class MemberSecurity implements Part<{ readonly security: SecurityConfig 
  * Returns the rules for other members: every user that may administer the member may send messages
  * to it.
  */
-function memberRulesOf(authenticator: Authenticator): AccessRules {
+function memberRulesOf(authenticator: Credentials): AccessRules {
   return {
     authenticator,
     users: new Map(),
