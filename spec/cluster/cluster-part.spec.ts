@@ -5,6 +5,7 @@ import { sharedCluster, standaloneCluster } from '../../src/cluster/cluster-part
 import type { MemberLife } from '../../src/cluster/membership.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { FakeClock } from '../fake-clock.ts';
+import { scraped } from '../telemetry/scraped.ts';
 import { FakeMembershipStore } from '../world/fake-membership-store.ts';
 
 type Engine = Parameters<typeof sharedCluster>[0]['engine'];
@@ -18,11 +19,12 @@ async function clusterOf(isLite: boolean, engineOn?: (clock: FakeClock) => Engin
   const stops: string[] = [];
   const log = createLog('INFO', { write: (line: string) => lines.push(JSON.parse(line)) });
   const onStop = (because: string) => stops.push(because);
-  const identity = { memberVersion: '1.2.3', isLite, addressOf: () => ADDRESS, onStop };
+  const names = { clusterName: 'dev', instanceName: () => 'one' };
+  const identity = { ...names, memberVersion: '1.2.3', isLite, addressOf: () => ADDRESS, onStop };
   let prepare = async () => {};
   const part =
     engineOn === undefined
-      ? standaloneCluster(identity, undefined)
+      ? standaloneCluster({ ...identity, engine: { isReachable: true } }, undefined)
       : await sharedCluster({
           ...{ ...identity, engine: engineOn(clock), leaseMs: 10_000, clock, log },
           prepare: () => prepare(),
@@ -61,6 +63,7 @@ test('A member on a shared engine joins, logs that, ends polls in PASSIVE, and l
     return {
       membershipStore: store,
       isDataSafe: true,
+      isReachable: true,
       changesAnswered: async () => {},
       endChangesOfOthers: async () => {},
       attach: (attached) => {
@@ -86,6 +89,8 @@ test('A member on a shared engine joins, logs that, ends polls in PASSIVE, and l
   await Promise.all([starting, pass(1000)]);
   assert.deepEqual([preparedAt, life?.hasLease, cluster.isReady], [1, true, true]);
   assert.ok(record.isShared && part.restore === undefined);
+  const series = scraped((to) => part.figures?.(to));
+  assert.deepEqual([series.gridnode_ready, series.gridnode_cluster_members], [1, 1]);
   let ended = 0;
   waiting.add({ endWait: () => ended++ });
   await Promise.all([cluster.changeState('PASSIVE'), pass(3000)]);

@@ -6,8 +6,10 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { reasonOf } from '../base/errors.ts';
 import type { Part } from '../base/part.ts';
+import type { Engine } from '../engine/engine.ts';
 import type { Log } from '../telemetry/log.ts';
 import { clusterVersion, type OwnCluster, type Waiter } from './cluster.ts';
+import { reportCluster } from './cluster-metrics.ts';
 import { License } from './license.ts';
 import type { ChangeWork, MemberLife, MembershipEvents } from './membership.ts';
 import type { MembershipStore } from './membership-store.ts';
@@ -33,8 +35,10 @@ export interface MemberStore {
   save(values: SharedValues): Promise<void>;
 }
 
+type ReachableEngine = Pick<Engine, 'isReachable'>;
+
 /** The cluster's view of an engine that several members share. */
-interface SharedEngine extends ChangeWork {
+interface SharedEngine extends ChangeWork, ReachableEngine {
   readonly membershipStore: MembershipStore;
   /** Whether changes are replicated as configured. */
   readonly isDataSafe: boolean;
@@ -51,6 +55,10 @@ export interface ClusterPart extends Part<unknown> {
 }
 
 interface ClusterOptions {
+  readonly clusterName: string;
+  /** Returns the name of the member, once it listens. */
+  readonly instanceName: () => string;
+  readonly engine: ReachableEngine;
   /** The version that the member reports. */
   readonly memberVersion: string;
   readonly isLite: boolean;
@@ -72,16 +80,17 @@ interface SharedClusterOptions extends ClusterOptions {
 
 /** Creates the cluster of a single member, which `store` stores; undefined: nothing is stored. */
 export function standaloneCluster(
-  { memberVersion, isLite, addressOf, onStop }: ClusterOptions,
+  options: ClusterOptions,
   store: MemberStore | undefined,
 ): ClusterPart & { readonly cluster: StandaloneCluster } {
+  const { memberVersion, isLite, addressOf, onStop } = options;
   const record = new LocalRecord(clusterVersion(memberVersion), async (values) =>
     store?.save(values),
   );
   const isDataSafe = (): boolean => store?.isSafe ?? true;
   const cluster = new StandaloneCluster(memberVersion, record, { isLite, isDataSafe, onStop });
   return {
-    ...partOf(cluster, record),
+    ...partOf(options, cluster, record),
     cluster,
     async restore() {
       if (store === undefined) return;
@@ -111,12 +120,16 @@ export async function sharedCluster(options: SharedClusterOptions): Promise<Clus
   });
   engine.attach(cluster);
   return {
-    ...partOf(cluster, cluster.record),
+    ...partOf(options, cluster, cluster.record),
     enter: () => cluster.start(addressOf(), options.prepare),
   };
 }
 
-function partOf(cluster: OwnCluster, record: SharedRecord): ClusterPart {
+function partOf(
+  { clusterName, instanceName, engine }: ClusterOptions,
+  cluster: OwnCluster,
+  record: SharedRecord,
+): ClusterPart {
   const waiting = new Set<Waiter>();
   cluster.onPassive = () => {
     for (const waiter of waiting) waiter.endWait();
@@ -127,6 +140,10 @@ function partOf(cluster: OwnCluster, record: SharedRecord): ClusterPart {
     license: new License(record),
     waiting,
     drain: async () => cluster.stop(),
+    figures(to) {
+      const isReady = cluster.isReady && engine.isReachable;
+      reportCluster(to, cluster, isReady, [clusterName, instanceName()]);
+    },
     close: () => cluster.leave(),
   };
 }

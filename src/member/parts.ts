@@ -69,6 +69,7 @@ interface MemberParts {
 interface Links {
   /** The address that the member reports as its own. */
   readonly addressOf: () => string;
+  readonly instanceName: () => string;
   readonly onStop: (because: string) => void;
   readonly reloader: () => Reloader;
 }
@@ -109,6 +110,7 @@ export async function makeParts(
   });
   const links: Links = {
     addressOf: () => publicAddress(config.publicAddress, servers.bound),
+    instanceName: () => config.instanceName || `gridnode-${servers.dataPort}`,
     onStop,
     reloader: () => reloader,
   };
@@ -129,6 +131,7 @@ export async function makeParts(
     traffic,
     files,
     parts: () => all,
+    instanceName: links.instanceName,
     serversOf: () => servers,
   });
   const servers = new HttpServers({
@@ -151,6 +154,7 @@ export async function makeParts(
       audit: counting,
       reloader,
       onStop,
+      instanceName: links.instanceName,
       serversOf: () => servers,
       monitoring,
     }),
@@ -183,10 +187,11 @@ function surfacePart(groups: EndpointGroups, lifetimes: MapLifetimes): Part<Conf
 }
 
 async function makeData(config: Config, clock: Clock, log: Log, links: Links): Promise<DataParts> {
-  const { compatibility, liteMember, engineUrl } = config;
+  const { compatibility, clusterName, liteMember, engineUrl } = config;
   const { memberVersion } = DIALECTS[compatibility];
-  const { addressOf, onStop, reloader } = links;
-  const identity = { memberVersion, isLite: liteMember, addressOf, onStop };
+  const { addressOf, instanceName, onStop, reloader } = links;
+  const isLite = liteMember;
+  const identity = { memberVersion, isLite, clusterName, addressOf, instanceName, onStop };
   if (engineUrl === undefined) return await storedData(config, clock, log, links, identity);
   const { makeSharedEngine } = await import('../engine/redis/shared-engine.ts');
   const shared = await makeSharedEngine(config, engineUrl, clock, log);
@@ -216,7 +221,7 @@ async function storedData(
   clock: Clock,
   log: Log,
   { reloader }: Links,
-  identity: Parameters<typeof standaloneCluster>[0],
+  identity: Omit<Parameters<typeof standaloneCluster>[0], 'engine'>,
 ): Promise<DataParts> {
   const persistence = config.persistenceEnabled
     ? new (await import('../persistence/persistence-part.ts')).PersistencePart(config, clock, log)
@@ -225,7 +230,7 @@ async function storedData(
   const sinks = persistence === undefined ? [] : [persistence.sink];
   const embedded = new EmbeddedPart(config, clock, log, sinks, maps.merging);
   const { engine } = embedded;
-  const standalone = standaloneCluster(identity, persistence);
+  const standalone = standaloneCluster({ ...identity, engine }, persistence);
   const { cluster } = standalone;
   const wan = new WanPart({
     config,
@@ -255,7 +260,8 @@ async function storedData(
 /** The rows that the health port serves. */
 const HEALTH_PORT_ROUTES = { ...METRICS_ROUTES, ...HEALTH_ROUTES } as const;
 
-interface Monitored extends Pick<MonitoringOptions, 'clock' | 'traffic' | 'files' | 'parts'> {
+interface Monitored
+  extends Pick<MonitoringOptions, 'clock' | 'traffic' | 'files' | 'parts' | 'instanceName'> {
   readonly serversOf: () => HttpServers;
 }
 
@@ -270,7 +276,6 @@ function makeMonitoring(
     cluster,
     dialect: DIALECTS[config.compatibility],
     clusterName: config.clusterName,
-    instanceName: () => instanceName(config, serversOf()),
     connectionCount: () => serversOf().connectionCount,
     inFlightBytes: () => serversOf().inFlightBytes,
     persistence: () => undefined,
@@ -287,6 +292,7 @@ interface Served {
   readonly audit: CountingAudit;
   readonly reloader: Reloader;
   readonly onStop: (because: string) => void;
+  readonly instanceName: () => string;
   readonly serversOf: () => HttpServers;
   readonly monitoring: Monitoring;
 }
@@ -321,7 +327,7 @@ function applicationsOf(
         reload: () => reloader.reload(),
         add: (text) => reloader.add(text),
       },
-      instanceName: () => instanceName(config, served.serversOf()),
+      instanceName: served.instanceName,
       allConnectionCount: () =>
         connectionCount() + serverConnectionCount() + (wan?.connectionCount ?? 0),
       stop: served.onStop,
@@ -362,10 +368,6 @@ function applicationsOf(
     application: applicationOf(ROUTES),
     healthApplication: applicationOf(HEALTH_PORT_ROUTES),
   };
-}
-
-function instanceName({ instanceName: name }: Config, servers: HttpServers): string {
-  return name || `gridnode-${servers.data.port}`;
 }
 
 /** Returns this machine's names in the configuration. */

@@ -124,6 +124,11 @@ export class HttpServers implements Part<Config> {
     return this.#bound;
   }
 
+  /** The port of the data port, also after it was closed; 0 until it is bound. */
+  get dataPort(): number {
+    return this.#bound?.port ?? 0;
+  }
+
   get healthPort(): number | undefined {
     return this.#healthPort;
   }
