@@ -92,6 +92,7 @@ describe('readTlsFiles', () => {
     const read = await readTlsFiles({ keyStore, keyStorePassword: 'test-only' });
     assert.equal(read.passphrase, 'test-only');
     assert.deepEqual(read.keyStore, readFileSync(keyStore));
+    assert.equal(read.expiryMs, Date.parse('2126-10-28T23:18:58Z'));
   });
 
   for (const [name, keyStorePassword, reason] of stores) {
@@ -113,7 +114,9 @@ describe('readTlsFiles', () => {
 
   it('reads certificate, key and authorities', async () => {
     const read = await readTlsFiles(filesOf(server, serverKey, authority));
-    assert.deepEqual(read, { ...identity('server', 'authority'), passphrase: undefined });
+    const expiryMs = Date.parse('2126-10-28T22:57:04Z');
+    const own = identity('server', 'authority');
+    assert.deepEqual(read, { ...own, passphrase: undefined, expiryMs });
   });
 
   it('accepts several certificates in a file', async () => {
@@ -122,6 +125,7 @@ describe('readTlsFiles', () => {
     const chain = fileOf('chain.pem', text);
     const read = await readTlsFiles(filesOf(chain, serverKey, chain));
     assert.equal(String(read.certificate), text);
+    assert.equal(read.expiryMs, Date.parse('2126-10-28T22:57:04Z'));
   });
 
   for (const [certificate, key, authorities, file, reason] of refused) {

@@ -4,7 +4,14 @@
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import {
+  createSecureContext,
+  type SecureContext,
+  type SecureContextOptions,
+  TLSSocket,
+} from 'node:tls';
 import { GridError } from '../base/errors.ts';
 import { secureContextOf, type TlsIdentity } from './tls.ts';
 
@@ -54,7 +61,7 @@ async function readPemFiles(
   if (!own?.checkPrivateKey(privateKeyIn(key, keyFile, passphrase))) {
     throw unusable(keyFile, `the key does not match the certificate in "${certificateFile}"`);
   }
-  const identity = { certificate, key, passphrase };
+  const identity = { certificate, key, passphrase, expiryMs: expiryOf(own) };
   try {
     createSecureContext(secureContextOf(identity));
   } catch (error) {
@@ -67,13 +74,30 @@ async function readPemFiles(
 async function readKeyStore(file: string, passphrase = ''): Promise<TlsIdentity> {
   const keyStore = await read(file);
   try {
-    createSecureContext({ pfx: keyStore, passphrase });
+    const own = certificateOf(createSecureContext({ pfx: keyStore, passphrase }));
+    return { keyStore, passphrase, expiryMs: own && expiryOf(own) };
   } catch (error) {
     const { message } = error as Error;
     const failure = STORE_FAILURES.find(([pattern]) => pattern.test(message));
     throw unusable(file, failure?.[1] ?? `not usable as PKCS12 (${message})`, error);
   }
-  return { keyStore, passphrase };
+}
+
+/**
+ * Returns the certificate of a context that was read from a key store, which Node reports only for a
+ * socket. The socket performs no handshake.
+ */
+function certificateOf(secureContext: SecureContext): X509Certificate | undefined {
+  const unconnected = new Duplex({ read() {}, write() {} });
+  const socket = new TLSSocket(unconnected as Socket, { isServer: true, secureContext });
+  const certificate = socket.getX509Certificate();
+  socket.destroy();
+  return certificate;
+}
+
+/** Returns the end of the certificate's validity, in ms since 1970. */
+function expiryOf({ validTo }: X509Certificate): number {
+  return Date.parse(validTo);
 }
 
 async function read(file: string): Promise<Buffer> {

@@ -19,6 +19,8 @@ export interface TlsIdentity {
   readonly keyStore?: Buffer | undefined;
   /** Passphrase of the key or key store. */
   readonly passphrase?: string | undefined;
+  /** End of the certificate's validity, in ms since 1970. */
+  readonly expiryMs?: number | undefined;
   /**
    * The authorities of the other side's certificates. Undefined: clients need no certificate, and servers
    * are verified by the authorities of the system.

@@ -23,6 +23,7 @@ import type { LogLevelControl } from '../telemetry/log-level-control.ts';
 import { type DescriptorConfig, type DescriptorShares, descriptorShares } from './descriptors.ts';
 import { listenAsConfigured } from './listening.ts';
 import type { ServerConfig } from './server-settings.ts';
+import { reportTls } from './tls-metrics.ts';
 
 /** Interval for which refused connections share a log line, in ms. */
 const REFUSED_MS = 60_000;
@@ -74,6 +75,8 @@ export class HttpServers implements Part<Config> {
   readonly #shares: DescriptorShares;
   /** Counts connections beyond `connections-max`; the detail is that limit. */
   readonly #refused: RepeatedEvents<number>;
+  /** The identity for new handshakes; undefined if TLS is off. */
+  #tls: TlsIdentity | undefined;
   #bound: AddressInfo | undefined;
   #healthPort: number | undefined;
   #drained: Promise<void> | undefined;
@@ -83,6 +86,7 @@ export class HttpServers implements Part<Config> {
     const { config, clock, log, logLevel, fieldLines, servedHosts, tls, delay } = options;
     const { application, healthApplication, traffic: meter } = options;
     this.#options = options;
+    this.#tls = tls;
     this.#refused = new RepeatedEvents({
       clock,
       intervalMs: REFUSED_MS,
@@ -147,6 +151,7 @@ export class HttpServers implements Part<Config> {
     this.#options.traffic.figures(to);
     to.add(METRICS.connections, this.connectionCount);
     to.add(METRICS.inFlight, this.inFlightBytes);
+    reportTls(to, this.#tls);
   }
 
   async change(config: Config, rereads: boolean): Promise<() => void> {
@@ -154,7 +159,10 @@ export class HttpServers implements Part<Config> {
     const { files, log } = this.#options;
     const { connectionsMax, warning } = descriptorShares(config, files, this.#shares);
     return () => {
-      if (tls !== undefined) this.data.setTlsIdentity(tls);
+      if (tls !== undefined) {
+        this.data.setTlsIdentity(tls);
+        this.#tls = tls;
+      }
       if (connectionsMax === this.data.connectionsMax) return;
       this.data.connectionsMax = connectionsMax;
       if (warning !== undefined) log.warn(warning);
