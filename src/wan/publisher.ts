@@ -19,6 +19,7 @@ import { batchesPerEndpoint } from './batch-limits.ts';
 import { BatchSender, type SenderParts } from './batch-sender.ts';
 import { PersistentPublisherQueue } from './persistent-publisher-queue.ts';
 import { PublisherQueue } from './publisher-queue.ts';
+import type { EventCounts } from './removed-publishers.ts';
 import type { SyncReading } from './sync-lanes.ts';
 import type { TreeTarget } from './tree-comparison.ts';
 import type { PublisherState, WanPublisherOptions } from './wan-config.ts';
@@ -33,6 +34,8 @@ interface PublisherParts extends Omit<SenderParts, 'queue'> {
   readonly refOf: RefOf;
   /** Number of the first event. */
   readonly firstNumber: number;
+  /** Events of removed publishers with the same names. */
+  readonly earlierCounts: EventCounts;
 }
 
 export class WanPublisher implements MutationSink {
@@ -123,6 +126,16 @@ export class WanPublisher implements MutationSink {
       eventsRejected: this.#sender.rejectedCount,
       lagMillis: Math.round(Math.max(0, clock.now() - Math.min(oldestMs, clock.now()))),
       lastError: this.#sender.target.lastError,
+    };
+  }
+
+  /** Events since the start of the member, those of removed publishers with the same names included. */
+  get eventCounts(): EventCounts {
+    const { sent, dropped, rejected } = this.#parts.earlierCounts;
+    return {
+      sent: sent + this.#sender.sentCount,
+      dropped: dropped + this.#droppedCount,
+      rejected: rejected + this.#sender.rejectedCount,
     };
   }
 

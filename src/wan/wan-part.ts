@@ -7,6 +7,7 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { collectGarbage } from '../base/collect-garbage.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
+import type { Figures } from '../base/figures.ts';
 import type { Part } from '../base/part.ts';
 import type { ClusterConfig } from '../cluster/cluster-settings.ts';
 import type { DataConfig } from '../data/data-settings.ts';
@@ -125,6 +126,10 @@ export class WanPart implements Part<Config>, WanCalls, DurableQueues {
     // The clock's timers would not keep the process alive until the events are sent.
     const alive = setTimeout(() => {}, graceMs + SENDING_MS_MIN);
     await this.running.close(graceMs).finally(() => clearTimeout(alive));
+  }
+
+  figures(to: Figures): void {
+    this.running?.figures(to);
   }
 
   queues(): readonly DurableQueue[] {

@@ -4,15 +4,18 @@
  */
 import type { Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
+import type { Figures } from '../base/figures.ts';
 import { exceptionBytes } from '../base/wan-bytes.ts';
 import type { ResponseSender } from '../http/response-delay.ts';
 import type { Sender } from './batch.ts';
 import { EPOCHS_A_MS } from './message-format.ts';
 import type { PersistentPublisherQueue } from './persistent-publisher-queue.ts';
 import { WanPublisher } from './publisher.ts';
+import { RemovedPublishers } from './removed-publishers.ts';
 import { compareMap } from './tree-comparison.ts';
 import { PUBLISHERS_MAX, type WanPublisherOptions } from './wan-config.ts';
 import type { RefOf } from './wan-maps.ts';
+import { reportWan } from './wan-metrics.ts';
 import { type ReceiverParts, WanReceiver } from './wan-receiver.ts';
 import type { PublisherStatus, TaskStatus } from './wan-status.ts';
 import { WanTasks } from './wan-tasks.ts';
@@ -40,6 +43,7 @@ interface WanReplicationsParts extends Omit<ReceiverParts, 'onKnown'> {
 export class WanReplications implements ResponseSender {
   readonly #parts: WanReplicationsParts;
   readonly #publishers: WanPublisher[] = [];
+  readonly #removed = new RemovedPublishers();
   /** Receives the messages of other members. */
   readonly receiver: WanReceiver;
   readonly #tasks: WanTasks;
@@ -108,6 +112,7 @@ export class WanReplications implements ResponseSender {
     this.#parts.engine.removeSink(publisher);
     publisher.close();
     publisher.clear();
+    this.#removed.add(replication, publisher.id, publisher.eventCounts);
     this.#firstNumber = Math.max(this.#firstNumber, publisher.nextNumber);
     this.#tasks.drop(publisher);
     this.#share();
@@ -130,6 +135,10 @@ export class WanReplications implements ResponseSender {
   /** Returns the status of a synchronisation or check; undefined if the uuid is not remembered. */
   progressOf(uuid: string): TaskStatus | undefined {
     return this.#tasks.statusOf(uuid);
+  }
+
+  figures(to: Figures): void {
+    reportWan(to, this.#publishers);
   }
 
   /** Returns the queues of all publishers as persistence sees them. */
@@ -211,6 +220,7 @@ export class WanReplications implements ResponseSender {
       transport: transportOf(options),
       refOf: refsTo(replication),
       firstNumber: this.#firstNumber,
+      earlierCounts: this.#removed.take(replication, options.publisherId),
     });
     if (onProgress !== undefined) publisher.watch(onProgress);
     this.#publishers.push(publisher);
