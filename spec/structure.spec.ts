@@ -28,7 +28,6 @@ const UNUSED_EXPORTS: Readonly<Record<string, string>> = {
     'the spec distinguishes faults of a reply from faults of the reader',
   'src/http/parser.ts AT_REFUSAL': 'the connection handles it as its last case; the spec names it',
   'src/http/socket-carrier.ts readInto': 'a bench compares ways to read a socket',
-  'src/surface/route.ts statusesOf': 'test servers check every response against it',
 };
 
 test('There are no import cycles, except of types within one folder', () => {

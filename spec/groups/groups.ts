@@ -39,6 +39,7 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
     'embedding',
     'local',
     'surface',
+    'surface/openapi',
     'administration',
     'data',
     'health',

@@ -31,7 +31,7 @@ import type { Actions } from '../surface/action.ts';
 import { CrossOriginPolicy } from '../surface/cross-origin-policy.ts';
 import { DIALECTS } from '../surface/dialect.ts';
 import { EndpointGroups } from '../surface/endpoint-groups.ts';
-import { openApiDocument } from '../surface/openapi/document.ts';
+import { openApiDocument } from '../surface/openapi/openapi-document.ts';
 import { pathsOf, resourcesOf, rowsOf } from '../surface/resource.ts';
 import { restApplication } from '../surface/rest-handler.ts';
 import { Router } from '../surface/router.ts';
@@ -342,7 +342,9 @@ function applicationsOf(
         openApiDocument(rowsOf(ROUTES, compatibility), {
           segment,
           version: VERSION,
-          requiresLogin: login !== undefined,
+          dialect,
+          login,
+          memberLogin,
         }),
     }),
     ...healthActions(cluster, engine),

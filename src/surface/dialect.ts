@@ -35,6 +35,10 @@ export interface Dialect {
   readonly answersWithoutPersistence: boolean;
   /** Whether the response to a call with an old name names the current one. */
   readonly reportsOldNames: boolean;
+  /**
+   * Whether refusals by the cluster have statuses of their own, such as 409, instead of 200 and 500.
+   */
+  readonly distinguishesFailures: boolean;
   /** Status of a request that the cluster refuses. */
   statusOf(refusal: GridError): number;
   /** Formats a member's address; `address` as in MemberInfo. */
@@ -62,6 +66,7 @@ export const DIALECTS: Readonly<Record<Compatibility, Dialect>> = {
     reportsMissingNames: false,
     answersWithoutPersistence: false,
     reportsOldNames: false,
+    distinguishesFailures: true,
     statusOf: ({ status }) => status,
     formatAddress: (address) => address,
   },
@@ -75,6 +80,7 @@ export const DIALECTS: Readonly<Record<Compatibility, Dialect>> = {
     reportsMissingNames: true,
     answersWithoutPersistence: true,
     reportsOldNames: true,
+    distinguishesFailures: false,
     statusOf: ({ code }) => (REPORTED_WITH_200.has(code) ? 200 : 500),
     formatAddress: (address) => address.replace(/^([^[\]]+):(\d+)$/, '[$1]:$2'),
   },

@@ -104,8 +104,8 @@ export function resourcesOf<Table extends Rows>(
 }
 
 /**
- * Returns the rows of a dialect by the names of their actions: its own, and the common ones that they do
- * not replace.
+ * Returns the rows of a dialect by the names of their actions: its own, and the common ones that
+ * they do not replace.
  */
 export function rowsOf(
   table: Rows,

@@ -204,6 +204,7 @@ const NO_RANGE = { least: 0, most: 0 };
  * engine and of faults.
  */
 export function statusesOf({ permission, statuses }: Route): ReadonlySet<number> {
-  const ofLogin = permission.login === 'none' ? [] : [401, 403, 429];
+  const { login } = permission;
+  const ofLogin = login === 'none' ? [] : login === 'credentials' ? [429] : [401, 429];
   return new Set([...statuses, ...ofLogin, 400, 403, 408, 413, 415, 417, 500, 503]);
 }

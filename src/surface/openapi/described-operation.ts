@@ -1,0 +1,176 @@
+/**
+ * One operation of the OpenAPI document, from its row and its part: the parameters in the path, the
+ * content of the request, the responses and the login. Tested by openapi-document.spec.ts.
+ */
+import assert from 'node:assert';
+import type { AccessControl } from '../../security/access-control.ts';
+import type { Dialect } from '../dialect.ts';
+import { type Parameter, type Permission, type Route, statusesOf } from '../route.ts';
+import { type DescribedResponse, named, type OperationPart, type Schema } from './schema.ts';
+import type { SharedResponse } from './shared-responses.ts';
+
+export interface OperationOptions {
+  readonly dialect: Dialect;
+  /** HTTP Basic of clients, and of other members; undefined if no login is required. */
+  readonly login: Pick<AccessControl, 'coversHealth'> | undefined;
+  readonly memberLogin: object | undefined;
+}
+
+/** Number of parameters of a form that are credentials. */
+const CREDENTIAL_COUNT = 2;
+/** Maximum number of parameters of a form. */
+const PARAMETERS_MAX = 5;
+
+const PATH_PARAMETERS: Readonly<Record<string, string>> = {
+  map: 'The name of the map',
+  key: 'The key; a slash is sent as `%2F`',
+  queue: 'The name of the queue',
+  seconds: 'The time to wait',
+  uuid: 'The uuid',
+  group: 'The name of the group',
+  id: 'The id of the session',
+};
+
+/**
+ * Returns the operation of a row; `name`: its id. `shared`: the shared responses of the dialect, by
+ * status.
+ */
+export function operationOf(
+  name: string,
+  row: Route,
+  part: OperationPart,
+  shared: ReadonlyMap<number, SharedResponse>,
+  options: OperationOptions,
+): object {
+  const { group, summary, permission, path } = row;
+  const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, variable = '']) =>
+    pathParameter(variable, row.parameters, part),
+  );
+  const body = requestBodyOf(row, part);
+  return {
+    operationId: name,
+    tags: [group],
+    summary,
+    ...(part.description === undefined ? {} : { description: part.description }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined ? {} : { requestBody: body }),
+    responses: responsesOf(row, part, shared, options),
+    security: needsBasic(permission.login, options) ? [{ basic: [] }] : [],
+  };
+}
+
+function pathParameter(
+  name: string,
+  parameters: readonly Parameter[],
+  part: OperationPart,
+): object {
+  const declared = parameters.find((each) => each.name === name);
+  const schema =
+    declared?.kind === 'integer'
+      ? { type: 'integer', maximum: declared.most }
+      : { type: 'string', minLength: 1 };
+  const description = part.inPath?.[name] ?? PATH_PARAMETERS[name];
+  return { name, in: 'path', required: true, description, schema };
+}
+
+/** The content of a request; undefined if it is not used. */
+function requestBodyOf({ permission, parameters }: Route, part: OperationPart): object | undefined {
+  const { content, values = {} } = part;
+  if (permission.login !== 'credentials') return content && { content };
+  const names = ['user', 'password', ...parameters.map(({ name }) => name)];
+  const form = names.join('&');
+  const [[name = '', known = []] = []] = Object.entries(values);
+  const examples = known.map((value) => [value, { value: form.replace(name, value) }] as const);
+  const schema = named(formName(names.length));
+  return {
+    description: `\`${form}\``,
+    required: true,
+    content: {
+      'text/plain': {
+        schema,
+        ...(examples.length > 1
+          ? { examples: Object.fromEntries(examples) }
+          : { example: examples[0]?.[1].value ?? form }),
+      },
+    },
+  };
+}
+
+/** Returns the schemas of forms, by their names. */
+export function formSchemas(): Readonly<Record<string, Schema>> {
+  const forms = Array.from({ length: PARAMETERS_MAX + 1 - CREDENTIAL_COUNT }, (_, index) => {
+    const count = CREDENTIAL_COUNT + index;
+    return [formName(count), { type: 'string', pattern: formPattern(count) }] as const;
+  });
+  return Object.fromEntries(forms);
+}
+
+/** Returns the name of the schema of a form with this number of parameters. */
+function formName(count: number): string {
+  return `Form${count}`;
+}
+
+/** Further ampersands belong to the last parameter. */
+function formPattern(count: number): string {
+  return `^(${FORM_CHARACTER}*&){${count - 1}}(${FORM_CHARACTER}|&)*$`;
+}
+
+const FORM_CHARACTER = '([^&%]|%[0-9A-Fa-f]{2})';
+
+function responsesOf(
+  row: Route,
+  part: OperationPart,
+  shared: ReadonlyMap<number, SharedResponse>,
+  options: OperationOptions,
+): object {
+  const hidesFailures = !options.dialect.distinguishesFailures && row.dialect === undefined;
+  const isHidden = (status: number) =>
+    hidesFailures &&
+    (status === 404 || status === 409) &&
+    (part.failsWith200 === true || row.permission.login === 'credentials');
+  const described: Record<string, object> = {};
+  for (const status of [...statusesOf(row)].sort((a, b) => a - b)) {
+    if (isHidden(status) || !isPossible(status, row, options)) continue;
+    const own = part.responses[status];
+    if (own !== undefined) {
+      const failsHere = status === 200 && hidesFailures && part.failsWith200 === true;
+      described[status] = failsHere ? orFailure(own) : own;
+      continue;
+    }
+    const common = shared.get(status);
+    if (common === undefined) assert.fail(`status ${status} of ${row.path} is described`);
+    described[status] = { $ref: `#/components/responses/${common.name}` };
+  }
+  return { ...described, default: { $ref: '#/components/responses/Unreadable' } };
+}
+
+/** A result that may also be a failure. */
+function orFailure({ description, content = {} }: DescribedResponse): DescribedResponse {
+  const { schema } = content['application/json'] ?? {};
+  const either = { anyOf: [schema, named('FailureInState')] };
+  return {
+    description: `${description}, or a failure`,
+    content: { 'application/json': { schema: either } },
+  };
+}
+
+/** Whether the operation can have the status with these logins. */
+function isPossible(
+  status: number,
+  { permission: { login } }: Route,
+  options: OperationOptions,
+): boolean {
+  if (status === 401) return needsBasic(login, options);
+  if (status !== 429) return true;
+  return needsBasic(login === 'credentials' ? 'member' : login, options);
+}
+
+/** Whether HTTP Basic is required. */
+export function needsBasic(
+  needed: Permission['login'],
+  { login, memberLogin }: OperationOptions,
+): boolean {
+  if (needed === 'member') return memberLogin !== undefined;
+  if (needed === 'health') return login?.coversHealth === true;
+  return needed === 'user' && login !== undefined;
+}
