@@ -12,6 +12,7 @@ import { createLog } from '../../src/telemetry/log.ts';
 import { freePort } from '../free-port.ts';
 import { configWith, memberWith, startQuietly } from '../integration/member-on.ts';
 import { TEST_MEMORY } from '../integration/member-process.ts';
+import { readMetrics } from '../telemetry/read-metrics.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { CLIENT_COMMANDS, run as runCommand } from './run-command.ts';
 
@@ -105,7 +106,7 @@ test('health, whole and in parts', async () => {
 });
 
 test('cluster calls that read', async () => {
-  const { output } = await run('cluster', 'status');
+  const { output } = await run('cluster', 'members');
   assert.match(output, /^127\.0\.0\.1:\d+ {2}[0-9a-f-]{36} {2}[\d.]+ {2}this member\n$/);
   assert.deepEqual(await run('cluster', 'state'), done('active\n'));
   assert.match((await run('cluster', 'version')).output, /^\d+\.\d+\n$/);
@@ -114,6 +115,21 @@ test('cluster calls that read', async () => {
   assert.deepEqual(await run('cluster', 'license'), done('none\n'));
   assert.deepEqual(await run('cluster', 'log-level'), done('not set\n'));
   assert.deepEqual(await run('cluster', 'log-level', '--json'), done('{"logLevel":null}\n'));
+});
+
+test('cluster metrics, openapi and status', async () => {
+  for (const flags of [[], ['--json']]) {
+    const metrics = await run('cluster', 'metrics', ...flags);
+    assert.equal(readMetrics(metrics.output).get('process_max_fds')! > 0, true);
+    const { output } = await run('cluster', 'openapi', ...flags);
+    assert.equal(JSON.parse(output).openapi, '3.1.0');
+  }
+  const { output } = await run('cluster', 'status');
+  assert.match(output, new RegExp(`^member {7}gridnode-${member.port}  127.0.0.1:`));
+  assert.match(output, /^cluster {6}dev {2}ACTIVE {2}1 member$/m);
+  assert.match(output, /^health {7}ACTIVE {2}safe$/m);
+  const status = JSON.parse((await run('cluster', 'status', '--json')).output);
+  assert.equal(status.history.requests.length, 300);
 });
 
 test('cluster calls that change', async () => {

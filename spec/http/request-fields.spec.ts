@@ -78,7 +78,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'fields of all kinds': get(
     'Origin: a\r\nContent-Encoding: b\r\nOrigin: c\r\nAuthorization: d\r\nContent-Encoding: e, f',
   ),
-  'no stored field': get('Accept: */*'),
+  'no stored field': get('Accept-Language: *'),
 };
 
 describe('stored fields', () => {

@@ -71,6 +71,7 @@ interface Links {
   readonly addressOf: () => string;
   readonly instanceName: () => string;
   readonly onStop: (because: string) => void;
+  readonly serversOf: () => HttpServers;
   readonly reloader: () => Reloader;
 }
 
@@ -112,6 +113,7 @@ export async function makeParts(
     addressOf: () => publicAddress(config.publicAddress, servers.bound),
     instanceName: () => config.instanceName || `gridnode-${servers.dataPort}`,
     onStop,
+    serversOf: () => servers,
     reloader: () => reloader,
   };
   const data = await makeData(config, clock, log, links);
@@ -126,14 +128,8 @@ export async function makeParts(
   const counting = new CountingAudit(audit, clock, log.lineCounts);
   const crossOrigin = new CrossOriginPolicy(config.corsAllowedOrigins, config.corsMaxAgeSeconds);
   const traffic = new HttpTraffic(pathsOf(ROUTES));
-  const monitoring = makeMonitoring(config, data, {
-    clock,
-    traffic,
-    files,
-    parts: () => all,
-    instanceName: links.instanceName,
-    serversOf: () => servers,
-  });
+  const monitored = { clock, traffic, files, parts: () => all };
+  const monitoring = makeMonitoring(config, data, links, monitored);
   const servers = new HttpServers({
     config,
     clock,
@@ -153,10 +149,8 @@ export async function makeParts(
       lifetimes,
       audit: counting,
       reloader,
-      onStop,
-      instanceName: links.instanceName,
-      serversOf: () => servers,
       monitoring,
+      links,
     }),
   });
   persistence?.addSender(servers.data);
@@ -260,15 +254,11 @@ async function storedData(
 /** The rows that the health port serves. */
 const HEALTH_PORT_ROUTES = { ...METRICS_ROUTES, ...HEALTH_ROUTES } as const;
 
-interface Monitored
-  extends Pick<MonitoringOptions, 'clock' | 'traffic' | 'files' | 'parts' | 'instanceName'> {
-  readonly serversOf: () => HttpServers;
-}
-
 function makeMonitoring(
   config: Config,
   { cluster: { cluster }, stored, wan }: DataParts,
-  { serversOf, ...monitored }: Monitored,
+  { instanceName, serversOf }: Links,
+  monitored: Pick<MonitoringOptions, 'clock' | 'traffic' | 'files' | 'parts'>,
 ): Monitoring {
   return new Monitoring({
     ...monitored,
@@ -276,6 +266,7 @@ function makeMonitoring(
     cluster,
     dialect: DIALECTS[config.compatibility],
     clusterName: config.clusterName,
+    instanceName,
     connectionCount: () => serversOf().connectionCount,
     inFlightBytes: () => serversOf().inFlightBytes,
     persistence: () => undefined,
@@ -291,10 +282,8 @@ interface Served {
   readonly lifetimes: MapLifetimes;
   readonly audit: CountingAudit;
   readonly reloader: Reloader;
-  readonly onStop: (because: string) => void;
-  readonly instanceName: () => string;
-  readonly serversOf: () => HttpServers;
   readonly monitoring: Monitoring;
+  readonly links: Links;
 }
 
 /** Makes the HTTP interface, and that of the health port: the actions of all rows, and the checks. */
@@ -304,6 +293,7 @@ function applicationsOf(
   served: Served,
 ): Pick<HttpServersOptions, 'application' | 'healthApplication'> {
   const { cluster, record, license, waiting } = clusterPart;
+  const { instanceName, serversOf, onStop } = served.links;
   const { groups, crossOrigin, security, logLevel, lifetimes, audit, reloader, monitoring } =
     served;
   const { compatibility } = config;
@@ -311,7 +301,7 @@ function applicationsOf(
   const segment = config.pathSegment ?? dialect.pathSegment;
   const { isShared } = record;
   const { access: login, memberAccess: memberLogin, credentials } = security;
-  const connectionCount = () => served.serversOf().connectionCount;
+  const connectionCount = () => serversOf().connectionCount;
   const actions: Actions<typeof ROUTES> = {
     ...dataActions({ engine, lifetimes, waiting, dialect }),
     ...administrationActions({
@@ -327,10 +317,10 @@ function applicationsOf(
         reload: () => reloader.reload(),
         add: (text) => reloader.add(text),
       },
-      instanceName: served.instanceName,
+      instanceName: instanceName,
       allConnectionCount: () =>
         connectionCount() + serverConnectionCount() + (wan?.connectionCount ?? 0),
-      stop: served.onStop,
+      stop: onStop,
       stopAll: (because) => cluster.stopAll(because),
     }),
     ...persistenceActions(persistence, dialect, isShared),
