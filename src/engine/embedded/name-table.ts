@@ -41,15 +41,15 @@ export class NameTable {
   readonly #uses: PagedIntegers;
   /** The ids in use, including retired ones, from 1, with columns of other data by id. */
   readonly ids: IdColumns;
-  /** Number of names, without the retired ids. */
-  count = 0;
-  /** Number of uses of all names. */
-  useCount = 0;
   /** The name of the current call, and the last name that was found, with its id (0: none). */
   #current = new KeyWords();
   #last = new KeyWords();
   #lastId = 0;
   readonly #onOpened: (id: number) => void;
+  /** Number of names, without the retired ids. */
+  count = 0;
+  /** Number of uses of all names. */
+  useCount = 0;
 
   /** `onOpened` is called with each new id. */
   constructor(store: CellStore, owner: number, onOpened: (id: number) => void = () => {}) {
