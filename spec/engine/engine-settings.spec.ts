@@ -80,11 +80,15 @@ test('settings without effect are reported', async () => {
   );
   const beside = await load(
     'beside.yaml',
-    'grid: {engine: {url: "redis://a", tls: {ca: x}}, max-memory: 64m}',
+    'grid: {engine: {url: "redis://a", tls: {ca: x}}, max-memory: 64m, network: {rest-api: {metrics-names-max: 9}}}',
   );
   assert.match(
     beside.warnings.join('\n'),
     /max-memory has no effect: servers store the data \(engine\.url\)/,
+  );
+  assert.match(
+    beside.warnings.join('\n'),
+    /network\.rest-api\.metrics-names-max has no effect: servers store the data/,
   );
   assert.match(
     beside.warnings.join('\n'),

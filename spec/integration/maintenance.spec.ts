@@ -74,6 +74,13 @@ async function damagedData(): Promise<string> {
   return damagedName;
 }
 
+/** Resolves with the lines of the metrics of maps and queues. */
+async function dataMetrics(client: RawClient): Promise<string[]> {
+  client.send('GET /grid/metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+  const lines = `${(await client.response())?.body}`.split('\n');
+  return lines.filter((line) => /^gridnode_(unlisted_)?(map|queue)/.test(line));
+}
+
 async function uuidOf(client: RawClient): Promise<string | undefined> {
   const { body } = await client.request('GET', 'cluster');
   return /"uuid":"([^"]*)"/.exec(body.toString())?.[1];
@@ -107,6 +114,36 @@ describe('a member with a data directory', () => {
     assert.ok(license.includes((await ask(again, 'GET', 'license')).slice(5, -1)));
     assert.equal(await manage(again, 'state'), '200 {"status":"success","state":"frozen"}');
     assert.equal(await uuidOf(again), uuid);
+    assert.equal(await second.stop(), 0);
+  });
+});
+
+describe('the metrics of a member with a data directory', () => {
+  it('have the counts of its data after a restart', async () => {
+    const first = memberOn(data);
+    const client = await first.listening();
+    await fill(client);
+    for (const map of ['cleared', 'again']) await ask(client, 'POST', `maps/${map}/k`, 'value');
+    await ask(client, 'DELETE', 'maps/cleared');
+    await ask(client, 'DELETE', 'maps/again');
+    await ask(client, 'POST', 'maps/again/l', 'value');
+    await ask(client, 'POST', 'queues/empty', 'item');
+    await ask(client, 'DELETE', 'queues/empty/0');
+    const counts = await dataMetrics(client);
+    assert.deepEqual(counts.slice(0, 2), ['gridnode_maps 2', 'gridnode_queues 1']);
+    assert.deepEqual(counts.slice(2).sort(), [
+      'gridnode_map_entries{map="again"} 1',
+      'gridnode_map_entries{map="m"} 20',
+      'gridnode_queue_held_items{queue="q"} 0',
+      'gridnode_queue_items{queue="q"} 2',
+      'gridnode_queue_waiters{queue="q"} 0',
+      'gridnode_unlisted_map_entries 0',
+      'gridnode_unlisted_queue_items 0',
+    ]);
+    assert.equal(await first.stop(), 0);
+    const second = memberOn(data);
+    const later = await dataMetrics(await second.listening());
+    assert.deepEqual(later.sort(), counts.sort());
     assert.equal(await second.stop(), 0);
   });
 });

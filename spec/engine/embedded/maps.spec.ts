@@ -142,10 +142,14 @@ function run(partitionCount: number, memoryBytesMax: number, actions: readonly S
     assert.ok(engine.memoryBytes <= memoryBytesMax);
   }
   agree(ask, model);
+  const sizes = [...model.entries.values()].map(({ size }) => size).filter((size) => size > 0);
+  const entryCount = sizes.reduce((sum, size) => sum + size, 0);
+  assert.deepEqual([engine.maps.count, engine.entryCount], [sizes.length, entryCount]);
   for (const [name, map] of model.entries) for (const key of map.keys()) ask.delete(name, key);
   clock.advance(10_000);
   assert.ok(engine.memoryBytes <= partitionCount * 128 + 6 * 4096);
   assert.equal(clock.timerCount, 0);
+  assert.deepEqual([engine.maps.count, engine.entryCount], [0, 0]);
 }
 
 type Step = NonNullable<(typeof steps extends fc.Arbitrary<infer T> ? T : never)[number]>;

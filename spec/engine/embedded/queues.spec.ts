@@ -197,11 +197,15 @@ class Run {
   }
 
   #check(): void {
-    const { ask } = this.#subject;
+    const { ask, engine } = this.#subject;
     for (const { keeper, expected } of this.#answered.splice(0)) {
       assert.equal(keeper.seen?.value, expected);
     }
     for (const { keeper } of this.#waiters) assert.equal(keeper.seen, undefined);
+    const counts = [this.#items.length, this.#holds.length, this.#waiters.length];
+    const id = engine.queues.find(span('q'));
+    const found = [engine.itemsOf(id), engine.heldItemsOf(id), engine.waitersOf(id)];
+    assert.deepEqual(found, counts);
     assert.equal(ask.queueSize('q').count, this.#items.length);
     const next = this.#items[this.#waiters.length];
     const { outcome, value } = ask.peek('q');
