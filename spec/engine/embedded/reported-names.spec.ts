@@ -102,6 +102,19 @@ describe('ReportedNames', () => {
     await engine.close();
   });
 
+  it('a map without a name has no place, and a scrape visits each id at most twice', async () => {
+    const { engine, ask } = engineOf();
+    for (const map of ['', 'a', 'b']) ask.set(map, 'k', 'v');
+    const { read, calls } = counted(engine.maps);
+    const reported = new ReportedNames(100);
+    assert.deepEqual(labelsOf(reported, read), ['a', 'b']);
+    assert.ok(calls.count <= 12, `${calls.count}`);
+    calls.count = 0;
+    assert.deepEqual(labelsOf(reported, read), ['a', 'b']);
+    assert.ok(calls.count <= 12, `${calls.count}`);
+    await engine.close();
+  });
+
   it('with 100,000 names 100 are reported, by a bounded number of calls', async () => {
     const { engine, ask, clock } = engineOf();
     for (let map = 0; map < 100_000; map++) ask.set(`${map}`, 'k', 'v');

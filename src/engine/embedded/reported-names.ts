@@ -44,9 +44,11 @@ export class ReportedNames {
     const ids = new Set(this.#reported.map(({ id }) => id));
     const name = new Span();
     let visits = this.#countMax + EXTRA_VISITS_MAX;
-    while (visits-- > 0 && this.#reported.length < count) {
+    let rounds = 0;
+    while (visits-- > 0 && rounds < 2 && this.#reported.length < count) {
       const id = names.next(this.#lastId);
       this.#lastId = id;
+      if (id === 0) rounds++;
       if (id === 0 || ids.has(id)) continue;
       names.name(id, name);
       if (name.length === 0) continue;
