@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -35,6 +35,16 @@ describe('makeDirectories', () => {
 });
 
 describe('a file of a FileStorage', () => {
+  it('has the time of its last change', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const storage = new FileStorage(folder);
+    writeFileSync(join(folder, 'file'), '');
+    utimesSync(join(folder, 'file'), 1, 1_600_000_000.5);
+    assert.equal(await storage.modifiedMs('file'), 1_600_000_000_500);
+    await assert.rejects(storage.modifiedMs('absent'), { code: 'ENOENT' });
+  });
+
   it('has the length of what was written, from any part of a buffer', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
     t.after(() => rmSync(folder, { recursive: true }));

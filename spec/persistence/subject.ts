@@ -46,6 +46,8 @@ interface Pumped {
   readonly openNames: readonly string[];
   readonly closedTwice: readonly string[];
   readonly hasEnded: boolean;
+  readonly files: ReadonlyMap<string, Buffer>;
+  readonly failure: unknown;
 }
 
 /** Opens a persistence, whose handles are also checked after the test. */
@@ -54,9 +56,8 @@ export async function openPersistent(
   options: PersistentOptions = {},
 ): Promise<PersistentSubject> {
   const subject = await openOnce(storage, options);
-  const { persistence, quiet } = subject;
-  latest.set(storage, persistence);
-  after(() => checkHandles(storage, persistence, quiet));
+  latest.set(storage, subject.persistence);
+  after(() => checkAtEnd(storage, subject));
   return subject;
 }
 
@@ -145,16 +146,28 @@ export async function openOnce(
 /** The persistence opened last on each storage. */
 const latest = new WeakMap<object, Persistence>();
 
-/** Checks after each test that closing the persistence leaves no open handle. */
-async function checkHandles(
-  storage: Partial<Pumped>,
-  persistence: Persistence,
-  quiet: () => Promise<void>,
-): Promise<void> {
+/** Checks the length of the log after each test, and that closing leaves no open handle. */
+async function checkAtEnd(storage: Partial<Pumped>, subject: PersistentSubject): Promise<void> {
+  const { persistence, quiet } = subject;
   if (storage.hasEnded || latest.get(storage) !== persistence) return;
+  await quiet();
+  checkLogBytes(storage, subject);
   await until(persistence.close(), quiet).catch(() => {});
   await quiet();
   checkNoneOpen(storage);
+}
+
+/** Checks that the length of the log's files is known, unless a call to the disk has failed. */
+function checkLogBytes(
+  { files, failure }: Partial<Pumped>,
+  { persistence, recovered }: PersistentSubject,
+): void {
+  if (files === undefined || failure !== undefined || !persistence.log.isStarted) return;
+  let bytes = 0;
+  for (const [name, { length }] of files) {
+    if (/^log-\d+$/.test(name) && !recovered.foreign.includes(name)) bytes += length;
+  }
+  assert.equal(persistence.logBytes, bytes, 'length of the files of the log');
 }
 
 /** Checks that no handle is left open and none was closed twice. */

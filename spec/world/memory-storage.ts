@@ -27,6 +27,7 @@ class Inode {
   durable: Buffer = Buffer.alloc(0);
   content: Buffer = Buffer.alloc(0);
   pending: FileChange[] = [];
+  modifiedMs = 0;
 }
 
 type FileChange =
@@ -66,6 +67,8 @@ export class MemoryStorage implements Storage {
   #pendingEntries: EntryChange[] = [];
   #waiting: (() => void)[] = [];
   #isLocked = false;
+  /** Time of changes, in ms since 1970. */
+  wallMs = 0;
   /** Whether even a write within a file finds no space. */
   isFullForWrites = false;
   /** Called when a file is removed by a call that blocks. */
@@ -195,6 +198,10 @@ export class MemoryStorage implements Storage {
 
   listNonFiles(): Promise<readonly NonFileEntry[]> {
     return this.later('other', () => []);
+  }
+
+  modifiedMs(name: string): Promise<number> {
+    return this.later('other', () => this.#find(name).modifiedMs);
   }
 
   open(name: string): Promise<StoredFile> {
@@ -348,12 +355,13 @@ export class MemoryStorage implements Storage {
     this.#pendingEntries = [];
   }
 
-  #crashed({ durable, pending }: Inode): Inode {
+  #crashed({ durable, pending, modifiedMs }: Inode): Inode {
     const next = new Inode();
     let bytes: Buffer = Buffer.from(durable);
     for (const change of pending) bytes = this.#applyPart(bytes, change);
     next.content = bytes;
     next.durable = Buffer.from(bytes);
+    next.modifiedMs = modifiedMs;
     return next;
   }
 
@@ -464,6 +472,7 @@ class MemoryFile implements StoredFile {
 
   #change(change: FileChange): void {
     this.#inode.content = applied(this.#inode.content, change);
+    this.#inode.modifiedMs = this.#storage.wallMs;
     this.#inode.pending.push(change);
   }
 }

@@ -19,6 +19,8 @@ export class Backups {
   /** The directory for backups; undefined if none is configured. */
   readonly #directory: string | undefined;
   readonly #clock: Clock;
+  /** Time when the last backup was complete, in ms since 1970; undefined if there is none. */
+  completedMs: number | undefined;
   #running: Promise<BackupReport> | undefined;
   #backup: Backup | undefined;
   #isInterrupted = false;
@@ -39,7 +41,9 @@ export class Backups {
     this.#isInterrupted = false;
     this.#running = this.#run(this.#directory);
     try {
-      return await this.#running;
+      const report = await this.#running;
+      this.completedMs = this.#clock.wall();
+      return report;
     } catch (error) {
       if (error instanceof GridError && error.code.startsWith('BACKUP_')) throw error;
       const reason = reasonOf(error);

@@ -23,6 +23,7 @@ import type { DurableQueues } from '../engine/durable-queues.ts';
 import { CLEAR, DELETE, Mutation, OFFER, RETURN, SET } from '../engine/mutation.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { AtomicFile } from './atomic-file.ts';
+import type { LogFiles } from './log-files.ts';
 import {
   CONTROL_RECORD_BYTES,
   checkRecord,
@@ -59,6 +60,7 @@ interface CompactionOptions {
   readonly engine: StoredEngine;
   readonly clock: Clock;
   readonly segmentBytes: number;
+  readonly files: LogFiles;
   readonly reserve: Reserve;
   readonly space: SerialQueue;
   readonly queues: DurableQueues | undefined;
@@ -289,7 +291,7 @@ export class Compaction {
   }
 
   async #replace(group: Group): Promise<void> {
-    const { storage, reserve, syncLog } = this.#options;
+    const { storage, files, reserve, syncLog } = this.#options;
     const [id, ...others] = group.ids as [SegmentId, ...SegmentId[]];
     const length = await this.#finish(group, id);
     // The records that replaced the dropped ones must be durable before the dropped ones are
@@ -298,7 +300,11 @@ export class Compaction {
     try {
       const whole = await this.#write(segmentName(id), length);
       await whole.complete();
-      for (const other of others) await storage.remove(segmentName(other));
+      if (id.kind === LOG) files.set(id.number, length);
+      for (const other of others) {
+        await storage.remove(segmentName(other));
+        files.delete(other.number);
+      }
       await storage.syncDirectory();
     } finally {
       await reserve.fill();

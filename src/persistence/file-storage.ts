@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
-import { readdir, rename, rm, statfs } from 'node:fs/promises';
+import { readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { DirectoryLock } from './directory-lock.ts';
@@ -74,6 +74,10 @@ export class FileStorage implements Storage {
     return entries
       .filter((entry) => !entry.isFile())
       .map((entry) => ({ name: entry.name, kind: kindOf(entry) }));
+  }
+
+  async modifiedMs(name: string): Promise<number> {
+    return (await stat(this.#path(name))).mtimeMs;
   }
 
   async open(name: string): Promise<StoredFile> {

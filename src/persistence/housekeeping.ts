@@ -54,6 +54,8 @@ interface HousekeepingOptions {
   readonly logBytes: number;
   /** Number of the last segment of the previous process. */
   readonly endSegment: number;
+  /** Time when the last snapshot was complete, in ms since 1970; undefined if there is none. */
+  readonly snapshotMs: number | undefined;
   readonly observer: HousekeepingObserver;
   /** Called when compaction has freed space: a log that could not start may start now. */
   readonly onSpaceFreed: () => void;
@@ -70,6 +72,8 @@ export interface HousekeepingObserver {
 }
 
 export class Housekeeping {
+  /** Time when the last snapshot was complete, in ms since 1970; undefined if there is none. */
+  snapshotMs: number | undefined;
   readonly #options: HousekeepingOptions;
   #nextNumber: number;
   #snapshot: Snapshot | undefined;
@@ -109,6 +113,7 @@ export class Housekeeping {
 
   constructor(options: HousekeepingOptions) {
     this.#options = options;
+    this.snapshotMs = options.snapshotMs;
     this.#nextNumber = options.nextNumber;
     this.#snapshotAtBytes = -options.logBytes;
   }
@@ -274,6 +279,7 @@ export class Housekeeping {
 
   #beginPass(): Compaction | undefined {
     const { storage, engine, clock, segmentBytes, log, manifest, space, reserve } = this.#options;
+    const { files } = this.#options.supply;
     this.#passMs = 0;
     this.#passFromBytes = log.writtenBytes;
     this.#passBefore = this.#passEnd();
@@ -292,7 +298,7 @@ export class Housekeeping {
     );
     const first = this.#cut?.end.segment;
     const { queues } = this.#options;
-    const options = { storage, engine, clock, segmentBytes, space, reserve, queues };
+    const options = { storage, engine, clock, segmentBytes, files, space, reserve, queues };
     const syncLog = async () => (log.isStarted ? await log.sync() : undefined);
     return new Compaction(
       { ...options, syncLog },
@@ -338,6 +344,7 @@ export class Housekeeping {
       throw error;
     }
     this.#compaction = undefined;
+    this.snapshotMs = clock.wall();
     this.#snapshotAtBytes = writtenBytes;
     await this.#removeOlder();
     supply.retry();
@@ -361,14 +368,16 @@ export class Housekeeping {
   async #removeOlder(): Promise<void> {
     this.#isRemovalPending = this.#cut !== undefined;
     if (this.#isRemovalPending) return;
-    const { storage, manifest } = this.#options;
+    const { storage, manifest, supply } = this.#options;
     const { firstSegment, snapshot } = manifest.content;
     for (const name of await storage.list()) {
       const id = await segmentIn(storage, name);
       const number = id?.number ?? (await queueFileIn(storage, name));
       if (number === undefined) continue;
       const first = id?.kind === LOG ? firstSegment : (snapshot?.number ?? 0);
-      if (number < first) await storage.remove(name);
+      if (number >= first) continue;
+      await storage.remove(name);
+      if (id?.kind === LOG) supply.files.delete(number);
     }
   }
 }

@@ -9,6 +9,7 @@
  */
 
 import { ViewedBytes } from '../base/copy-bytes.ts';
+import type { LogFiles } from './log-files.ts';
 import { CONTROL_RECORD_BYTES, SEAL, writeControlRecord } from './record-codec.ts';
 import type { Recovered } from './recovery.ts';
 import { NEXT_DURABLE, NEXT_OF_START } from './seals.ts';
@@ -19,22 +20,25 @@ import type { Storage } from './storage.ts';
 const TWO_SEALS_BYTES = 2 * CONTROL_RECORD_BYTES;
 
 /**
- * Syncs the log of the earlier process. Its last writes may be visible without being durable:
- * records, which readers will see from now on, and the manifest, without which the files that it
- * does not name would still count.
+ * Syncs the log of the earlier process, and notes the lengths of its files. Its last writes may be
+ * visible without being durable: records, which readers will see from now on, and the manifest,
+ * without which the files that it does not name would still count.
  */
 export async function syncRecovered(
   storage: Storage,
-  { end, manifest }: Pick<Recovered, 'end' | 'manifest'>,
+  { end, manifest, leftOver }: Pick<Recovered, 'end' | 'manifest' | 'leftOver'>,
+  files: LogFiles,
 ): Promise<void> {
   await storage.syncDirectory();
   if (end === undefined || manifest === undefined) return;
+  const obsolete = new Set(leftOver);
   for (const name of await storage.list()) {
     const id = parseSegmentName(name);
     if (id?.kind !== LOG || id.number > end.segment || id.number < manifest.firstSegment) continue;
     const file = await storage.open(name);
     try {
       await file.sync();
+      if (!obsolete.has(name)) files.set(id.number, file.length);
     } finally {
       await file.close();
     }
@@ -48,6 +52,7 @@ export async function syncRecovered(
 export async function truncateTail(
   storage: Storage,
   { end, isSealed }: { readonly end: LogPosition; readonly isSealed: boolean },
+  files: LogFiles,
 ): Promise<LogPosition> {
   const file = await storage.open(logName(end));
   try {
@@ -68,12 +73,18 @@ export async function truncateTail(
     await file.sync();
     return { segment: end.segment, offset: end.offset + paddedLength };
   } finally {
+    files.set(end.segment, file.length);
     await file.close();
   }
 }
 
 /** Writes a SEAL at the end of the log that names the durable segment `next`, and syncs it. */
-export async function linkSegment(storage: Storage, end: LogPosition, next: number): Promise<void> {
+export async function linkSegment(
+  storage: Storage,
+  end: LogPosition,
+  next: number,
+  files: LogFiles,
+): Promise<void> {
   const page = new ViewedBytes(CONTROL_RECORD_BYTES);
   writeControlRecord(page, 0, SEAL, 0, next, NEXT_OF_START, seedOf(end));
   const file = await storage.open(logName(end));
@@ -81,6 +92,7 @@ export async function linkSegment(storage: Storage, end: LogPosition, next: numb
     await file.write(page.bytes, 0, CONTROL_RECORD_BYTES, end.offset);
     await file.sync();
   } finally {
+    files.set(end.segment, file.length);
     await file.close();
   }
 }
@@ -89,12 +101,17 @@ export async function linkSegment(storage: Storage, end: LogPosition, next: numb
  * Truncates the bytes after the SEAL of `linkSegment`, once that is valid. Rejects with the
  * system's error.
  */
-export async function truncateAfterSeal(storage: Storage, end: LogPosition): Promise<void> {
+export async function truncateAfterSeal(
+  storage: Storage,
+  end: LogPosition,
+  files: LogFiles,
+): Promise<void> {
   const file = await storage.open(logName(end));
   try {
     const sealed = end.offset + CONTROL_RECORD_BYTES;
     if (file.length > sealed) await file.truncate(sealed);
   } finally {
+    files.set(end.segment, file.length);
     await file.close();
   }
 }

@@ -6,6 +6,7 @@
 
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
+import type { Figures } from '../base/figures.ts';
 import { type MachineMemory, machineMemory } from '../base/machine-memory.ts';
 import type { Part } from '../base/part.ts';
 import type { SettledState } from '../cluster/cluster.ts';
@@ -14,6 +15,7 @@ import type { SharedValues } from '../cluster/shared-record.ts';
 import { pathOf } from '../config/setting.ts';
 import type { DurableQueue, DurableQueues, QueueStore } from '../engine/durable-queues.ts';
 import type { EngineConfig } from '../engine/engine-settings.ts';
+import { DISK_ERROR, DISK_FAILED, DISK_FULL } from '../engine/mutation-sink.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';
 import type { SurfaceConfig } from '../surface/surface-settings.ts';
@@ -26,6 +28,7 @@ import type { MemberValues } from './member-file.ts';
 import { Persistence } from './persistence.ts';
 import type { BackupMade, Maintenance } from './persistence-actions.ts';
 import { PersistenceEvents } from './persistence-events.ts';
+import { type PersistenceState, reportPersistence } from './persistence-metrics.ts';
 import { PERSISTENCE_SETTINGS, type PersistenceConfig } from './persistence-settings.ts';
 import { type Start, StartAfterDamage } from './start-after-damage.ts';
 import type { Storage } from './storage.ts';
@@ -116,6 +119,27 @@ export class PersistencePart
   /** Whether acknowledged changes would survive a crash of this member. */
   get isSafe(): boolean {
     return !this.sink.refusesWrites && !this.sink.hasFailed;
+  }
+
+  /** The state; undefined until the data is recovered. */
+  get state(): PersistenceState | undefined {
+    if (!this.#isRecovered) return undefined;
+    const { logBytes, snapshotMs, log } = this.#persistence;
+    const { obstacle, writtenBytes, syncs } = log;
+    return {
+      logBytes,
+      snapshotMs,
+      backupMs: this.#backups.completedMs,
+      isDiskFull: obstacle === DISK_FULL,
+      hasDiskFailed: obstacle === DISK_FAILED || obstacle === DISK_ERROR,
+      writtenBytes,
+      syncs,
+    };
+  }
+
+  figures(to: Figures): void {
+    const { state } = this;
+    if (state !== undefined) reportPersistence(to, state);
   }
 
   get delaysAll(): boolean {

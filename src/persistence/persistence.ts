@@ -33,6 +33,7 @@ import { finishForcedStart } from './forced-start.ts';
 import { checkAllAreFiles, foreignFiles, isUnfinished } from './foreign-files.ts';
 import { Housekeeping, type HousekeepingObserver } from './housekeeping.ts';
 import { LogEndFile } from './log-end-file.ts';
+import { LogFiles } from './log-files.ts';
 import { linkSegment, syncRecovered, truncateAfterSeal, truncateTail } from './log-takeover.ts';
 import { ManifestFile } from './manifest.ts';
 import { UNSYNCED_MARKS } from './marks-file.ts';
@@ -44,6 +45,7 @@ import { Reserve } from './reserve.ts';
 import { HEADER_BYTES, type LogPosition } from './segment.ts';
 import type { LogSegment } from './segment-maker.ts';
 import { SegmentSupply, segmentBytesFor } from './segment-supply.ts';
+import { snapshotMsOf } from './snapshot.ts';
 import { moveStaleSegments } from './stale-data.ts';
 import { isFullDisk, type Storage } from './storage.ts';
 import { parseQueueFileName, queueFileIn } from './wan-queue-file.ts';
@@ -88,6 +90,13 @@ export interface Opened extends Recovered {
   readonly foreign: readonly string[];
 }
 
+/** Sizes and times of a recovered directory. */
+interface DirectoryFacts {
+  readonly segmentBytes: number;
+  readonly totalBytes: number;
+  readonly snapshotMs: number | undefined;
+}
+
 export class Persistence {
   /** The log, which is a sink of the engine. */
   readonly log: WriteAheadLog;
@@ -101,6 +110,7 @@ export class Persistence {
    * first.
    */
   readonly #space = new SerialQueue();
+  readonly #files = new LogFiles();
   #engine!: StoredEngine;
   #supply: SegmentSupply | undefined;
   #housekeeping: Housekeeping | undefined;
@@ -130,6 +140,16 @@ export class Persistence {
       if (this.#isOpen) await this.#manifest.change({ hasMember: true });
     });
     this.log = new WriteAheadLog(options, observer, () => this.#housekeeping?.work());
+  }
+
+  /** Length of the log's files, in bytes, those of prepared segments included. */
+  get logBytes(): number {
+    return this.#files.bytes;
+  }
+
+  /** Time when the last snapshot was complete, in ms since 1970; undefined if there is none. */
+  get snapshotMs(): number | undefined {
+    return this.#housekeeping?.snapshotMs;
   }
 
   get storage(): Storage {
@@ -202,9 +222,11 @@ export class Persistence {
       this.#housekeeping?.onSupply();
     };
     const reserve = new Reserve(storage, segmentBytes);
-    const supply = new SegmentSupply({ storage, clock, segmentBytes, space, reserve, onFault });
+    const files = this.#files;
+    const options = { storage, clock, segmentBytes, files, space, reserve, onFault };
+    const supply = new SegmentSupply(options);
     this.#supply = supply;
-    await syncRecovered(storage, recovered);
+    await syncRecovered(storage, recovered, files);
     // Files are removed before any is created, as this makes room on a full disk.
     const { leftOver } = recovered;
     const stale = keepsStaleData ? await moveStaleSegments(storage, leftOver) : leftOver;
@@ -226,8 +248,9 @@ export class Persistence {
     this.#manifest.setContent(recovered.manifest);
     this.#end = recovered.end;
     if (queues !== undefined) this.#marks = this.#makeMarksWriter(queues);
-    const sizes = { segmentBytes, totalBytes };
-    this.#housekeeping = this.#makeHousekeeping(recovered, supply, reserve, queues, sizes);
+    const snapshotMs = await snapshotMsOf(storage, recovered.manifest);
+    const facts = { segmentBytes, totalBytes, snapshotMs };
+    this.#housekeeping = this.#makeHousekeeping(recovered, supply, reserve, queues, facts);
     if (!(await this.#continueLog(recovered, supply))) {
       this.log.refuseUntilSpace(supply);
       this.#continueLogLater(recovered, supply);
@@ -242,7 +265,7 @@ export class Persistence {
     supply: SegmentSupply,
     reserve: Reserve,
     queues: DurableQueues | undefined,
-    { segmentBytes, totalBytes }: { readonly segmentBytes: number; readonly totalBytes: number },
+    { segmentBytes, totalBytes, snapshotMs }: DirectoryFacts,
   ): Housekeeping {
     const { storage, clock, snapshotBytesMin } = this.#options;
     return new Housekeeping({
@@ -262,6 +285,7 @@ export class Persistence {
       nextNumber: recovered.nextNumber,
       logBytes: recovered.bytes - (recovered.manifest?.snapshot?.bytes ?? 0),
       endSegment: recovered.end?.segment ?? 0,
+      snapshotMs,
       onSpaceFreed: () => this.#continueLogNow(recovered, supply),
     });
   }
@@ -281,8 +305,10 @@ export class Persistence {
       if (!isFullDisk(error)) throw error;
       return false;
     }
+    const files = this.#files;
     // It does no harm if the file keeps its length.
-    if (this.#end !== undefined) await truncateAfterSeal(this.storage, this.#end).catch(ignored);
+    if (this.#end !== undefined)
+      await truncateAfterSeal(this.storage, this.#end, files).catch(ignored);
     supply.begin();
     this.log.start(supply, this.#firstSegment, this.#endFile);
     this.#firstSegment = undefined;
@@ -312,7 +338,7 @@ export class Persistence {
     const end = this.#end;
     if (end === undefined || this.#isTailTruncated) return false;
     try {
-      this.#end = await truncateTail(this.storage, { end, isSealed });
+      this.#end = await truncateTail(this.storage, { end, isSealed }, this.#files);
     } catch (error) {
       if (!isFullDisk(error)) throw error;
       return false;
@@ -360,7 +386,7 @@ export class Persistence {
   async #name({ number }: LogSegment): Promise<void> {
     const { storage, clock, partitionCount } = this.#options;
     const begin = { segment: number, offset: HEADER_BYTES };
-    if (this.#end !== undefined) await linkSegment(storage, this.#end, number);
+    if (this.#end !== undefined) await linkSegment(storage, this.#end, number, this.#files);
     this.#endFile ??= await LogEndFile.open(storage, clock, this.#end ?? begin);
     await this.#marks?.write();
     // The sync of the manifest's directory makes this durable, before any sequence is assigned.

@@ -7,6 +7,7 @@
  */
 
 import { TEMPORARY_SUFFIX } from './atomic-file.ts';
+import type { LogFiles } from './log-files.ts';
 import {
   HEADER_BYTES,
   LOG,
@@ -40,11 +41,13 @@ export interface LogSegment {
 
 export class SegmentMaker {
   readonly #storage: Storage;
+  readonly #files: LogFiles;
   /** The minimum number of the next segment. */
   nextNumber = 0;
 
-  constructor(storage: Storage) {
+  constructor(storage: Storage, files: LogFiles) {
     this.#storage = storage;
+    this.#files = files;
   }
 
   /** Creates a durable segment. Rejects with the system's error after removing the file. */
@@ -65,6 +68,7 @@ export class SegmentMaker {
       await storage.rename(UNNAMED, segmentName(id));
       name = segmentName(id);
       await storage.syncDirectory();
+      this.#files.set(id.number, bytes);
       return { number: id.number, seed: segmentSeed(id), file, bytes, isDurable: true };
     } catch (error) {
       await this.#discardFile(file, name);
@@ -91,6 +95,7 @@ export class SegmentMaker {
       storage.renameNow(UNNAMED_NOW, segmentName(id));
       name = segmentName(id);
       storage.syncDirectoryNow();
+      this.#files.set(id.number, bytes);
       return { number: id.number, seed: segmentSeed(id), file, bytes, isDurable: false };
     } catch (error) {
       void this.#discardFile(file, name);
@@ -100,6 +105,7 @@ export class SegmentMaker {
 
   /** Removes the segment. Never rejects. */
   async discard({ file, number }: LogSegment): Promise<void> {
+    this.#files.delete(number);
     await this.#discardFile(file, segmentName({ kind: LOG, number, part: 0 }));
   }
 
@@ -107,6 +113,7 @@ export class SegmentMaker {
   discardNow({ file, number }: LogSegment): void {
     file.closeNow();
     this.#storage.removeNow(segmentName({ kind: LOG, number, part: 0 }));
+    this.#files.delete(number);
   }
 
   /** Returns the next unused number. Throws if there is none. */

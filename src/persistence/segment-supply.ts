@@ -16,6 +16,7 @@
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { SerialQueue } from '../base/serial-queue.ts';
+import type { LogFiles } from './log-files.ts';
 import type { Reserve } from './reserve.ts';
 import { HEADER_BYTES } from './segment.ts';
 import { type LogSegment, SegmentMaker } from './segment-maker.ts';
@@ -53,6 +54,7 @@ interface SupplyOptions {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly segmentBytes: number;
+  readonly files: LogFiles;
   readonly space: SerialQueue;
   readonly reserve: Reserve;
   onFault(): void;
@@ -60,6 +62,8 @@ interface SupplyOptions {
 
 export class SegmentSupply {
   readonly segmentBytes: number;
+  /** The files of the log, those of the prepared segments included. */
+  readonly files: LogFiles;
   /** The reason why no segment can be created; undefined while one can. */
   fault: Error | undefined;
   readonly #maker: SegmentMaker;
@@ -79,8 +83,9 @@ export class SegmentSupply {
   #hasBegun = false;
   #isClosed = false;
 
-  constructor({ storage, clock, segmentBytes, space, reserve, onFault }: SupplyOptions) {
-    this.#maker = new SegmentMaker(storage);
+  constructor({ storage, clock, segmentBytes, files, space, reserve, onFault }: SupplyOptions) {
+    this.#maker = new SegmentMaker(storage, files);
+    this.files = files;
     this.#clock = clock;
     this.segmentBytes = segmentBytes;
     this.#space = space;

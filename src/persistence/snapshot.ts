@@ -22,7 +22,7 @@ import {
   VisitCursor,
 } from '../engine/stored-engine.ts';
 import { AtomicFile } from './atomic-file.ts';
-import type { SnapshotFiles } from './manifest.ts';
+import type { Manifest, SnapshotFiles } from './manifest.ts';
 import {
   CONTROL_RECORD_BYTES,
   PARTITION,
@@ -253,6 +253,20 @@ export class Snapshot {
   #seed(): number {
     return segmentSeed(this.#id());
   }
+}
+
+/**
+ * Returns the time when the snapshot of an earlier process was complete, in ms since 1970, by its
+ * last file. Undefined if there is none or its time cannot be read: only a metric needs it.
+ */
+export async function snapshotMsOf(
+  storage: Storage,
+  manifest: Manifest | undefined,
+): Promise<number | undefined> {
+  if (manifest?.snapshot === undefined) return undefined;
+  const { number, parts } = manifest.snapshot;
+  const last = segmentName({ kind: SNAPSHOT, number, part: parts - 1 });
+  return await storage.modifiedMs(last).catch(() => undefined);
 }
 
 const NO_POSITION = { low: 0, high: 0 };

@@ -32,6 +32,8 @@ export interface Storage {
    * particular order.
    */
   listNonFiles(): Promise<readonly NonFileEntry[]>;
+  /** Returns the time of the last change of a file, in ms since 1970. */
+  modifiedMs(name: string): Promise<number>;
   /** Opens an existing file. */
   open(name: string): Promise<StoredFile>;
   /** Creates an empty file; an existing file with this name loses its content. */

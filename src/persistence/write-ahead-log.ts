@@ -23,6 +23,7 @@
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../base/clock.ts';
 import { ViewedBytes } from '../base/copy-bytes.ts';
+import { DurationHistogram } from '../base/duration-histogram.ts';
 import { FROM_REPLAY, type Mutation, OFFER, SET } from '../engine/mutation.ts';
 import {
   ADMITTED,
@@ -68,6 +69,13 @@ interface Unwritten {
   readonly position: number;
 }
 
+/** A full segment that has not been synced, and the end of its records. */
+interface SealedSegment {
+  readonly number: number;
+  readonly file: StoredFile;
+  readonly end: number;
+}
+
 /** Receives the events of the log. Its methods are never called from within a call of the engine. */
 export interface LogObserver {
   /** Delayed responses may be sent. */
@@ -97,6 +105,8 @@ export class WriteAheadLog implements MutationSink {
   synced: LogPosition = { segment: 0, offset: 0 };
   /** Number of bytes written since the start. */
   writtenBytes = 0;
+  /** The syncs of its files since the start; failed ones do not count. */
+  readonly syncs = new DurationHistogram();
   readonly #clock: Clock;
   readonly #mode: SyncMode;
   readonly #intervalMs: number;
@@ -126,8 +136,8 @@ export class WriteAheadLog implements MutationSink {
   #isClosed = false;
   /** Whether anything has been recorded since the last sync began. */
   #isDirty = false;
-  /** Full segments that have not been synced, and the end of their records. */
-  #sealed: { readonly file: StoredFile; readonly end: number }[] = [];
+  /** Full segments that have not been synced, in order. */
+  #sealed: SealedSegment[] = [];
   #syncing: Promise<void> | undefined;
   #timer: Timer | undefined;
   #endFile: LogEndFile | undefined;
@@ -248,6 +258,12 @@ export class WriteAheadLog implements MutationSink {
     return this.#isRefusing || this.failure !== undefined;
   }
 
+  /** The reason why mutations are refused; undefined if they are not. */
+  get obstacle(): Veto | undefined {
+    if (this.failure !== undefined) return DISK_FAILED;
+    return this.#isRefusing ? this.#veto() : undefined;
+  }
+
   /** Called when the state of the supply has changed: refused mutations may be retried. */
   onSupply(): void {
     if (this.#supply?.fault === undefined) this.#setRefusing(false);
@@ -289,7 +305,7 @@ export class WriteAheadLog implements MutationSink {
       this.#write();
       if (this.failure !== undefined) throw this.failure;
       if (this.#unwritten.length > 0) throw this.#supply?.fault ?? new Error('the disk is full');
-      await file.sync();
+      await this.#syncFile(file);
       this.synced = this.writtenEnd;
       await this.#endFile?.stop(this);
       return this.synced;
@@ -329,7 +345,8 @@ export class WriteAheadLog implements MutationSink {
     if (next.number <= this.#segment.number) assert.fail('segments are in the order of numbers');
     this.#writeControlRecord(SEAL, next.number, next.isDurable ? NEXT_DURABLE : NEXT_NOT_DURABLE);
     this.#write();
-    this.#sealed.push({ file: this.#segment.file, end: this.#position });
+    const { number, file } = this.#segment;
+    this.#sealed.push({ number, file, end: this.#position });
     this.#open(next);
     this.#isDirty = true;
     this.#hasNewSegment = true;
@@ -460,8 +477,8 @@ export class WriteAheadLog implements MutationSink {
     const sealed = this.#sealed.splice(0);
     const { file } = this.#segment;
     try {
-      for (const before of sealed) await before.file.sync();
-      await file.sync();
+      for (const before of sealed) await this.#syncFile(before.file);
+      await this.#syncFile(file);
     } catch (error) {
       this.failure ??= error as Error;
     }
@@ -469,11 +486,18 @@ export class WriteAheadLog implements MutationSink {
     if (this.failure === undefined) {
       this.synced = position;
       this.#sequences.end();
+      for (const { number, end } of sealed) this.#supply?.files.set(number, end);
       this.#writeMark(position);
     }
     // If the SEAL could not be written, the file keeps its full length, which recovery checks.
     const isWhole = this.failure === undefined;
     for (const { file: each, end } of sealed) await retire(each, isWhole ? end : each.length);
+  }
+
+  async #syncFile(file: StoredFile): Promise<void> {
+    const beginMs = this.#clock.now();
+    await file.sync();
+    this.syncs.add(this.#clock.now() - beginMs);
   }
 
   /** Records in the log the position up to which it is durable. */
