@@ -61,7 +61,7 @@ async function fill(member: StoredMember, isDone: () => boolean): Promise<void> 
 test('Nothing is reported until the data is recovered', async () => {
   const memory = storage();
   const member = storedMember(memory);
-  assert.deepEqual(seriesOf(member), {});
+  assert.deepEqual([seriesOf(member), member.persistence.status], [{}, undefined]);
   await until(member.begin(), member.go);
   assert.deepEqual(seriesOf(member), {});
   await until(member.persistence.recover(), member.go);
@@ -120,6 +120,13 @@ test('The time of a snapshot is reported, also after a restart', async () => {
   assert.equal(values.snapshot_timestamp_seconds, SNAPSHOT_MS / 1000);
   assert.equal(values.log_bytes, logBytesIn(again.memory));
   assert.equal(values.log_written_bytes_total, 0);
+  assert.deepEqual(again.persistence.status, {
+    sync: 'interval',
+    logBytes: logBytesIn(again.memory),
+    snapshotTime: SNAPSHOT_MS,
+    diskFull: false,
+    diskFailed: false,
+  });
 });
 
 test('The time of the last backup that this member made is reported', async () => {
@@ -149,6 +156,8 @@ test('A full disk is reported while writes are refused', async () => {
   const member = await served(memory);
   await fill(member, () => faultsOf(member)[0] === 1);
   assert.deepEqual(faultsOf(member), [1, 0]);
+  const { diskFull, diskFailed, snapshotTime } = member.persistence.status ?? {};
+  assert.deepEqual([diskFull, diskFailed, snapshotTime], [true, false, null]);
   memory.bytesMax = 100_000_000;
   for (let second = 0; second < 3; second++) {
     member.clock.advance(1000);

@@ -256,7 +256,7 @@ const HEALTH_PORT_ROUTES = { ...METRICS_ROUTES, ...HEALTH_ROUTES } as const;
 
 function makeMonitoring(
   config: Config,
-  { cluster: { cluster }, stored, wan }: DataParts,
+  { cluster: { cluster }, stored, persistence, wan }: DataParts,
   { instanceName, serversOf }: Links,
   monitored: Pick<MonitoringOptions, 'clock' | 'traffic' | 'files' | 'parts'>,
 ): Monitoring {
@@ -269,7 +269,7 @@ function makeMonitoring(
     instanceName,
     connectionCount: () => serversOf().connectionCount,
     inFlightBytes: () => serversOf().inFlightBytes,
-    persistence: () => undefined,
+    persistence: () => persistence?.status,
     publishers: () => wan?.running?.publishers() ?? [],
   });
 }

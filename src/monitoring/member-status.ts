@@ -9,7 +9,7 @@ import type { Dialect } from '../surface/dialect.ts';
 import type { LoadHistory } from './history.ts';
 
 /** The persistence of a member. Times are in ms since 1970. */
-interface PersistenceStatus {
+export interface PersistenceStatus {
   readonly sync: string;
   readonly logBytes: number;
   readonly snapshotTime: number | null;

@@ -18,6 +18,7 @@ import type { EngineConfig } from '../engine/engine-settings.ts';
 import { DISK_ERROR, DISK_FAILED, DISK_FULL } from '../engine/mutation-sink.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';
+import type { PersistenceStatus } from '../monitoring/member-status.ts';
 import type { SurfaceConfig } from '../surface/surface-settings.ts';
 import type { Log } from '../telemetry/log.ts';
 import { Backups } from './backups.ts';
@@ -121,24 +122,21 @@ export class PersistencePart
     return !this.sink.refusesWrites && !this.sink.hasFailed;
   }
 
-  /** The state; undefined until the data is recovered. */
-  get state(): PersistenceState | undefined {
-    if (!this.#isRecovered) return undefined;
-    const { logBytes, snapshotMs, log } = this.#persistence;
-    const { obstacle, writtenBytes, syncs } = log;
+  /** The state as `v1/status` reports it. */
+  get status(): PersistenceStatus | undefined {
+    const state = this.#state();
+    if (state === undefined) return undefined;
     return {
-      logBytes,
-      snapshotMs,
-      backupMs: this.#backups.completedMs,
-      isDiskFull: obstacle === DISK_FULL,
-      hasDiskFailed: obstacle === DISK_FAILED || obstacle === DISK_ERROR,
-      writtenBytes,
-      syncs,
+      sync: this.#config.persistenceSync,
+      logBytes: state.logBytes,
+      snapshotTime: state.snapshotMs ?? null,
+      diskFull: state.isDiskFull,
+      diskFailed: state.hasDiskFailed,
     };
   }
 
   figures(to: Figures): void {
-    const { state } = this;
+    const state = this.#state();
     if (state !== undefined) reportPersistence(to, state);
   }
 
@@ -248,6 +246,22 @@ export class PersistencePart
       addedConfigs,
       ...(licenseKeyHash === undefined ? {} : { licenseKeyHash }),
     });
+  }
+
+  /** Returns the state; undefined until the data is recovered. */
+  #state(): PersistenceState | undefined {
+    if (!this.#isRecovered) return undefined;
+    const { logBytes, snapshotMs, log } = this.#persistence;
+    const { obstacle, writtenBytes, syncs } = log;
+    return {
+      logBytes,
+      snapshotMs,
+      backupMs: this.#backups.completedMs,
+      isDiskFull: obstacle === DISK_FULL,
+      hasDiskFailed: obstacle === DISK_FAILED || obstacle === DISK_ERROR,
+      writtenBytes,
+      syncs,
+    };
   }
 
   /** Runs the work. If the data is damaged, runs it again after each forced start. */

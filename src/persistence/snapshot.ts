@@ -266,7 +266,7 @@ export async function snapshotMsOf(
   if (manifest?.snapshot === undefined) return undefined;
   const { number, parts } = manifest.snapshot;
   const last = segmentName({ kind: SNAPSHOT, number, part: parts - 1 });
-  return await storage.modifiedMs(last).catch(() => undefined);
+  return await storage.modifiedMs(last).then(Math.floor, () => undefined);
 }
 
 const NO_POSITION = { low: 0, high: 0 };
