@@ -79,7 +79,7 @@ export const ADMINISTRATION_OPERATIONS: OperationParts = {
     responses: {
       200: json(
         'The level; null if none was set',
-        object({ logLevel: oneOf(...LOG_LEVEL_NAMES, null) }),
+        object({ logLevel: orNull(oneOf(...LOG_LEVEL_NAMES)) }),
       ),
     },
   },

@@ -6,7 +6,15 @@ import assert from 'node:assert';
 import type { AccessControl } from '../../security/access-control.ts';
 import type { Dialect } from '../dialect.ts';
 import { type Parameter, type Permission, type Route, statusesOf } from '../route.ts';
-import { type DescribedResponse, named, type OperationPart, type Schema } from './schema.ts';
+import {
+  type DescribedResponse,
+  json,
+  named,
+  type OperationPart,
+  only,
+  type Schema,
+  TEXT,
+} from './schema.ts';
 import type { SharedResponse } from './shared-responses.ts';
 
 export interface OperationOptions {
@@ -52,6 +60,7 @@ export function operationOf(
     tags: [group],
     summary,
     ...(part.description === undefined ? {} : { description: part.description }),
+    ...(part.isOldName === true ? { deprecated: true } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: body }),
     responses: responsesOf(row, part, shared, options),
@@ -123,7 +132,8 @@ function responsesOf(
   shared: ReadonlyMap<number, SharedResponse>,
   options: OperationOptions,
 ): object {
-  const hidesFailures = !options.dialect.distinguishesFailures && row.dialect === undefined;
+  const { distinguishesFailures, reportsOldNames } = options.dialect;
+  const hidesFailures = !distinguishesFailures && row.dialect === undefined;
   const isHidden = (status: number) =>
     hidesFailures &&
     (status === 404 || status === 409) &&
@@ -132,26 +142,30 @@ function responsesOf(
   for (const status of [...statusesOf(row)].sort((a, b) => a - b)) {
     if (isHidden(status) || !isPossible(status, row, options)) continue;
     const own = part.responses[status];
-    if (own !== undefined) {
-      const failsHere = status === 200 && hidesFailures && part.failsWith200 === true;
-      described[status] = failsHere ? orFailure(own) : own;
-      continue;
-    }
     const common = shared.get(status);
-    if (common === undefined) assert.fail(`status ${status} of ${row.path} is described`);
-    described[status] = { $ref: `#/components/responses/${common.name}` };
+    if (own !== undefined) described[status] = own;
+    else if (common !== undefined)
+      described[status] = { $ref: `#/components/responses/${common.name}` };
+    else assert.fail(`status ${status} of ${row.path} is described`);
+  }
+  const { 200: success } = part.responses;
+  if (success !== undefined) {
+    const fails = hidesFailures && part.failsWith200 === true;
+    const fields = reportsOldNames && part.isOldName === true ? { headers: OLD_NAME_FIELDS } : {};
+    described[200] = { ...(fails ? orFailure(success) : success), ...fields };
   }
   return { ...described, default: { $ref: '#/components/responses/Unreadable' } };
 }
 
+const OLD_NAME_FIELDS = {
+  Deprecation: { schema: only('true') },
+  Warning: { description: 'The current name', schema: TEXT },
+};
+
 /** A result that may also be a failure. */
 function orFailure({ description, content = {} }: DescribedResponse): DescribedResponse {
   const { schema } = content['application/json'] ?? {};
-  const either = { anyOf: [schema, named('FailureInState')] };
-  return {
-    description: `${description}, or a failure`,
-    content: { 'application/json': { schema: either } },
-  };
+  return json(`${description}, or a failure`, { anyOf: [schema, named('FailureInState')] });
 }
 
 /** Whether the operation can have the status with these logins. */

@@ -50,7 +50,7 @@ export const MONITORING_SCHEMAS = {
     cp: orNull(object({ groups: COUNT, sessions: COUNT })),
     history: {
       ...object({
-        stepSeconds: { const: 1 },
+        stepSeconds: { type: 'integer', const: 1 },
         endMs: TIME,
         requests: PER_SECOND,
         errors: PER_SECOND,

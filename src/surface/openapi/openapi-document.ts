@@ -117,8 +117,8 @@ function componentsOf(
     responses: {
       Unreadable: {
         description:
-          'The request is too long (414, 431), has another version of HTTP (505), or its method is ' +
-          'unknown (501). The response is empty',
+          'The request is too long (414, 431) or has another version of HTTP (505). The response is ' +
+          'empty',
       },
       ...Object.fromEntries([...responses.values()].map(({ name, response }) => [name, response])),
     },

@@ -38,6 +38,6 @@ export const PERSISTENCE_OPERATIONS: OperationParts = {
   partialStart: START,
   backUp: BACKUP,
   interruptBackup: INTERRUPTION,
-  hotBackup: BACKUP,
-  interruptHotBackup: INTERRUPTION,
+  hotBackup: { ...BACKUP, isOldName: true },
+  interruptHotBackup: { ...INTERRUPTION, isOldName: true },
 };

@@ -26,8 +26,12 @@ export function arrayOf(items: Schema): Schema {
   return { type: 'array', items };
 }
 
-export function oneOf(...values: readonly unknown[]): Schema {
-  return { enum: values };
+export function oneOf(...values: readonly string[]): Schema {
+  return { type: 'string', enum: values };
+}
+
+export function only(value: string): Schema {
+  return { type: 'string', const: value };
 }
 
 export function orNull(schema: Schema): Schema {
@@ -41,7 +45,7 @@ export function named(name: string): Schema {
 
 /** The result of an administrative call. */
 export function success(members: Schemas = {}, optional: Schemas = {}): Schema {
-  return object({ status: { const: 'success' }, ...members }, optional);
+  return object({ status: only('success'), ...members }, optional);
 }
 
 /** A response as the document describes it. */
@@ -72,6 +76,8 @@ export interface OperationPart {
   readonly values?: Readonly<Record<string, readonly string[]>>;
   /** Descriptions of parameters in the path that differ from the shared ones. */
   readonly inPath?: Readonly<Record<string, string>>;
+  /** Whether its path is an old name of another one. */
+  readonly isOldName?: true;
   /** Whether its failures have status 200 in the dialect that does not distinguish failures. */
   readonly failsWith200?: true;
 }

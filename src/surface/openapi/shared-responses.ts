@@ -4,7 +4,7 @@
  * Tested by openapi-document.spec.ts.
  */
 import type { Dialect } from '../dialect.ts';
-import { type DescribedResponse, empty, json, named, object, type Schema, TEXT } from './schema.ts';
+import { type DescribedResponse, empty, json, named, object, oneOf, only, TEXT } from './schema.ts';
 
 const RETRY_AFTER = { $ref: '#/components/headers/RetryAfter' };
 
@@ -15,7 +15,7 @@ export const SHARED_HEADERS = {
   },
   GridOutcome: {
     description: 'Whether the operation was not done, or may have been done',
-    schema: { enum: ['not-applied', 'unknown'] },
+    schema: oneOf('not-applied', 'unknown'),
   },
   Challenge: {
     description: 'The challenge of HTTP Basic',
@@ -24,7 +24,7 @@ export const SHARED_HEADERS = {
   },
 } as const;
 
-const FAIL: Schema = { const: 'fail' };
+const FAIL = only('fail');
 
 export const SHARED_SCHEMAS = {
   Failure: object({ status: FAIL, message: { ...TEXT, description: 'The reason' } }),
