@@ -45,7 +45,7 @@ interface OperationObject {
   readonly tags: readonly string[];
   readonly parameters?: readonly DescribedParameter[];
   readonly requestBody?: {
-    readonly required?: boolean;
+    readonly description?: string;
     readonly content: Readonly<Record<string, MediaType>>;
   };
   readonly responses: Readonly<Record<string, Schema>>;
