@@ -40,7 +40,7 @@ export interface MemberOptions {
   readonly host?: string;
   /** Port to listen on, 0 to 65535; 0 for any free port; default 5701. */
   readonly port?: number;
-  /** Second port, which serves only health; 0 for any free port; default none. */
+  /** Second port, which serves only health and metrics; 0 for any free port; default none. */
   readonly healthPort?: number;
   /** Endpoint groups that are enabled in addition to the default ones. */
   readonly groups?: readonly GroupName[];

@@ -52,7 +52,8 @@ export const ADDRESS_SETTINGS = {
   healthPort: {
     path: 'network.health-port',
     flags: [{ name: '--health-port', argument: 'PORT' }],
-    about: 'A second port that serves only health, never over TLS; 0 selects a free one',
+    about:
+      'A second port that serves only health and metrics, never over TLS; 0 selects a free one',
     fallback: undefined,
     fallbackText: 'none',
     example: '5702',
