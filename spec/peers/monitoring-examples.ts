@@ -11,17 +11,21 @@ export interface Rule {
   readonly annotations: { readonly summary: string; readonly description: string };
 }
 
+/** A curve or number of a panel. */
+interface Target {
+  readonly expr: string;
+  readonly legendFormat: string;
+}
+
 interface Panel {
-  readonly targets?: readonly { readonly expr: string }[];
+  readonly targets?: readonly Target[];
 }
 
 export const RULES: readonly Rule[] = parse(packaged('prometheus-rules.yaml')).groups[0].rules;
 
 const { panels } = JSON.parse(packaged('grafana-dashboard.json')) as { panels: readonly Panel[] };
-/** The expressions of the dashboard. */
-export const PANEL_EXPRESSIONS: readonly string[] = panels.flatMap(({ targets = [] }) =>
-  targets.map(({ expr }) => expr),
-);
+/** The expressions and legends of the dashboard. */
+export const TARGETS: readonly Target[] = panels.flatMap(({ targets = [] }) => targets);
 
 /** Runs promtool; returns its output. */
 export function promtool(words: readonly string[], input = ''): string {

@@ -10,7 +10,7 @@ import { describe, it } from 'node:test';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { ALERT_CASES, type AlertCase } from './alert-cases.ts';
 import { packaged } from './example-proxies.ts';
-import { PANEL_EXPRESSIONS, promtool, RULES, type Rule } from './monitoring-examples.ts';
+import { promtool, RULES, type Rule, TARGETS } from './monitoring-examples.ts';
 import { ROOT, runChecked, toolFolder } from './tools.ts';
 
 const folder = temporaryFolder();
@@ -84,7 +84,7 @@ describe('the dashboard', () => {
   });
 
   it('has expressions that promtool accepts', () => {
-    const groups = PANEL_EXPRESSIONS.map((expr, index) => ({
+    const groups = TARGETS.map(({ expr }, index) => ({
       name: `panel ${index}`,
       rules: [{ record: `panel_${index}`, expr: expr.replaceAll('$__rate_interval', '1m') }],
     }));
