@@ -137,7 +137,7 @@ describe('the traffic of a server', () => {
       const server = meteredServer({ clock, ...(engineOn && { engineOn }) });
       const seen = new Seen();
       let before = samplesOf(server.traffic);
-      for (let round = 0; round < 50; round++) {
+      for (let round = 0; round < 170; round++) {
         const requests = Array.from({ length: 1 + random.below(40) }, () => anyRequest(random));
         const socket = socketTo(server);
         const text = requests.map((each) => each.text).join('');
@@ -163,7 +163,7 @@ describe('the traffic of a server', () => {
       const server = meteredServer(parts);
       const { port } = await server.server.listen('127.0.0.1', 0);
       const seen = new Seen();
-      for (let round = 0; round < 6; round++) {
+      for (let round = 0; round < 34; round++) {
         const requests = Array.from({ length: 60 }, () => anyRequest(random));
         const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
         const chunks: Buffer[] = [];
@@ -175,7 +175,7 @@ describe('the traffic of a server', () => {
       }
       const samples = samplesOf(server.traffic);
       seen.check(samples);
-      assert.equal(samples.get('gridnode_http_connections_total'), 6);
+      assert.equal(samples.get('gridnode_http_connections_total'), 34);
       server.server.abort();
     });
   }
@@ -311,6 +311,27 @@ describe('a request', () => {
     other.receiveEnd();
     server.clock.settle();
     assert.equal(server.traffic.requestCount, 1);
+  });
+
+  it('that waits for the log lasts until its change is durable', () => {
+    const traffic = new HttpTraffic([]);
+    const { state, delay } = sequenceDelay();
+    const { socket, application, clock, server } = heldServer({}, delay, traffic);
+    socket.receive(request('/late/a') + request('/late/b'));
+    clock.settle();
+    clock.advance(2);
+    application.remove('a').respondEmpty(200, 0, 1);
+    application.remove('b').respondEmpty(200, 0, 0);
+    clock.settle();
+    clock.advance(7);
+    assert.equal(traffic.requestCount, 0);
+    state.upTo = 1;
+    server.release();
+    const samples = samplesOf(traffic);
+    assert.equal(count(samples, 'none', 'GET', 200), 2);
+    assert.equal(bucketOf(samples, 'none'), '0.01');
+    const sum = samples.get('gridnode_http_request_duration_seconds_sum{route="none"}');
+    assert.equal(sum, 0.018);
   });
 
   it('is counted once, with the status that it got, if its response was replaced', () => {
