@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LogLevel } from '../../src/base/log-level.ts';
-import { memberLog } from '../../src/embedding/program-log.ts';
+import { memberAudit, memberLog } from '../../src/embedding/program-log.ts';
 import { CountingAudit } from '../../src/telemetry/audit.ts';
 import { createLog, type Log } from '../../src/telemetry/log.ts';
 import { LogLevelControl } from '../../src/telemetry/log-level-control.ts';
@@ -76,6 +76,9 @@ test("The lines written to a program's logger are counted, and none without a lo
   }
   const none = memberLog(undefined, 'INFO');
   writeEach(none);
+  const entry = { user: 'ann', address: 'a', action: 'log in', status: 401 };
+  const silent = new CountingAudit(memberAudit(undefined), new FakeClock(), none.lineCounts);
+  silent.write(entry);
   assert.deepEqual(countsOf(none), [0, 0, 0, 0]);
 });
 

@@ -42,10 +42,10 @@ export function memberLog(log: ProgramLog | undefined, level: LogLevel): Log {
 
 /**
  * Returns an audit log that writes lines to the program's logger, unaffected by the member's log
- * level. @internal
+ * level; without a logger, nothing is written. @internal
  */
 export function memberAudit(log: ProgramLog | undefined): Audit {
-  if (log === undefined) return { write() {} };
+  if (log === undefined) return { isSilent: true, write() {} };
   const lines = log.child({}, { level: 'info' });
   return { write: (audit) => lines.info({ audit }, 'audit') };
 }

@@ -28,6 +28,8 @@ interface AuditEntry {
 }
 
 export interface Audit {
+  /** Whether entries are written nowhere. */
+  readonly isSilent?: true;
   write(entry: AuditEntry): void;
 }
 
@@ -80,7 +82,7 @@ export class CountingAudit implements Audit {
   }
 
   #write(entry: AuditEntry): void {
-    this.#lineCounts.audit++;
+    if (this.#audit.isSilent !== true) this.#lineCounts.audit++;
     this.#audit.write(entry);
   }
 }
