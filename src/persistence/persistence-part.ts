@@ -15,7 +15,6 @@ import type { SharedValues } from '../cluster/shared-record.ts';
 import { pathOf } from '../config/setting.ts';
 import type { DurableQueue, DurableQueues, QueueStore } from '../engine/durable-queues.ts';
 import type { EngineConfig } from '../engine/engine-settings.ts';
-import { DISK_ERROR, DISK_FAILED, DISK_FULL } from '../engine/mutation-sink.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';
 import type { PersistenceStatus } from '../monitoring/member-status.ts';
@@ -29,7 +28,7 @@ import type { MemberValues } from './member-file.ts';
 import { Persistence } from './persistence.ts';
 import type { BackupMade, Maintenance } from './persistence-actions.ts';
 import { PersistenceEvents } from './persistence-events.ts';
-import { type PersistenceState, reportPersistence } from './persistence-metrics.ts';
+import { reportPersistence } from './persistence-metrics.ts';
 import { PERSISTENCE_SETTINGS, type PersistenceConfig } from './persistence-settings.ts';
 import { type Start, StartAfterDamage } from './start-after-damage.ts';
 import type { Storage } from './storage.ts';
@@ -122,22 +121,21 @@ export class PersistencePart
     return !this.sink.refusesWrites && !this.sink.hasFailed;
   }
 
-  /** The state as `v1/status` reports it. */
+  /** The state as `v1/status` reports it; undefined until the data is recovered. */
   get status(): PersistenceStatus | undefined {
-    const state = this.#state();
-    if (state === undefined) return undefined;
+    if (!this.#isRecovered) return undefined;
+    const { log, logBytes, snapshotMs } = this.#persistence;
     return {
       sync: this.#config.persistenceSync,
-      logBytes: state.logBytes,
-      snapshotTime: state.snapshotMs ?? null,
-      diskFull: state.isDiskFull,
-      diskFailed: state.hasDiskFailed,
+      logBytes,
+      snapshotTime: snapshotMs ?? null,
+      diskFull: log.isDiskFull,
+      diskFailed: log.isDiskFailed,
     };
   }
 
   figures(to: Figures): void {
-    const state = this.#state();
-    if (state !== undefined) reportPersistence(to, state);
+    if (this.#isRecovered) reportPersistence(to, this.#persistence, this.#backups);
   }
 
   get delaysAll(): boolean {
@@ -246,22 +244,6 @@ export class PersistencePart
       addedConfigs,
       ...(licenseKeyHash === undefined ? {} : { licenseKeyHash }),
     });
-  }
-
-  /** Returns the state; undefined until the data is recovered. */
-  #state(): PersistenceState | undefined {
-    if (!this.#isRecovered) return undefined;
-    const { logBytes, snapshotMs, log } = this.#persistence;
-    const { obstacle, writtenBytes, syncs } = log;
-    return {
-      logBytes,
-      snapshotMs,
-      backupMs: this.#backups.completedMs,
-      isDiskFull: obstacle === DISK_FULL,
-      hasDiskFailed: obstacle === DISK_FAILED || obstacle === DISK_ERROR,
-      writtenBytes,
-      syncs,
-    };
   }
 
   /** Runs the work. If the data is damaged, runs it again after each forced start. */

@@ -258,10 +258,14 @@ export class WriteAheadLog implements MutationSink {
     return this.#isRefusing || this.failure !== undefined;
   }
 
-  /** The reason why mutations are refused; undefined if they are not. */
-  get obstacle(): Veto | undefined {
-    if (this.failure !== undefined) return DISK_FAILED;
-    return this.#isRefusing ? this.#veto() : undefined;
+  /** Whether mutations are refused because the disk is full. */
+  get isDiskFull(): boolean {
+    return this.failure === undefined && this.#isRefusing && this.#veto() === DISK_FULL;
+  }
+
+  /** Whether mutations are refused because of another fault of the disk, which may end. */
+  get isDiskFailed(): boolean {
+    return this.refusesWrites && !this.isDiskFull;
   }
 
   /** Called when the state of the supply has changed: refused mutations may be retried. */
