@@ -182,12 +182,12 @@ test('A failed disk is reported until the member ends, and its failed sync does 
   assert.deepEqual(faultsOf(member), [0, 1]);
 });
 
-test('A disk on which no segment can be made is reported as failed until one is made', async () => {
+test('A disk on which no segment can be made is reported as full until one is made', async () => {
   const memory = storage();
   const member = await served(memory);
   memory.failure = { at: 0, code: 'EIO', isLasting: true, of: ['create'] };
-  await fill(member, () => faultsOf(member)[1] === 1);
-  assert.deepEqual(faultsOf(member), [0, 1]);
+  await fill(member, () => faultsOf(member)[0] === 1);
+  assert.deepEqual(faultsOf(member), [1, 0]);
   memory.failure = undefined;
   member.clock.advance(1000);
   await member.quiet();

@@ -13,11 +13,8 @@ const METRICS = {
     'gridnode_backup_timestamp_seconds',
     'Time when the last backup of this member was complete, in seconds since 1970',
   ),
-  diskFull: gauge('gridnode_disk_full', 'Whether writes are refused because the disk is full'),
-  diskFailed: gauge(
-    'gridnode_disk_failed',
-    'Whether writes are refused because the disk has failed',
-  ),
+  diskFull: gauge('gridnode_disk_full', 'Whether writes are refused until the disk has space'),
+  diskFailed: gauge('gridnode_disk_failed', 'Whether writes are refused until a restart'),
   written: counter('gridnode_log_written_bytes_total', 'Bytes written to the log'),
   syncs: histogram('gridnode_sync_duration_seconds', "Durations of the syncs of the log's files"),
 };
@@ -30,7 +27,7 @@ export function reportPersistence(to: Figures, persistence: Persistence, backups
   if (snapshotMs !== undefined) to.add(METRICS.snapshot, snapshotMs / 1000);
   if (completedMs !== undefined) to.add(METRICS.backup, completedMs / 1000);
   to.add(METRICS.diskFull, log.isDiskFull ? 1 : 0);
-  to.add(METRICS.diskFailed, log.isDiskFailed ? 1 : 0);
+  to.add(METRICS.diskFailed, log.hasFailed ? 1 : 0);
   to.add(METRICS.written, log.writtenBytes);
   to.addDurations(METRICS.syncs, log.syncs);
 }

@@ -130,7 +130,7 @@ export class PersistencePart
       logBytes,
       snapshotTime: snapshotMs ?? null,
       diskFull: log.isDiskFull,
-      diskFailed: log.isDiskFailed,
+      diskFailed: log.hasFailed,
     };
   }
 

@@ -258,14 +258,9 @@ export class WriteAheadLog implements MutationSink {
     return this.#isRefusing || this.failure !== undefined;
   }
 
-  /** Whether mutations are refused because the disk is full. */
+  /** Whether mutations are refused because there is no room for them, until there is. */
   get isDiskFull(): boolean {
-    return this.failure === undefined && this.#isRefusing && this.#veto() === DISK_FULL;
-  }
-
-  /** Whether mutations are refused because of another fault of the disk, which may end. */
-  get isDiskFailed(): boolean {
-    return this.refusesWrites && !this.isDiskFull;
+    return this.#isRefusing && this.failure === undefined;
   }
 
   /** Called when the state of the supply has changed: refused mutations may be retried. */
