@@ -1,8 +1,8 @@
 /**
  * The whole surface in one table: the rows of all parts, by the names of their actions, which are
- * also the ids of the operations in the OpenAPI document. Everything
- * that depends on a path is read from here: 405 and Allow, OPTIONS, 404, logins and permissions,
- * and the refusals in a PASSIVE cluster.
+ * also the ids of the operations in the OpenAPI document. Everything that depends on a path is read
+ * from here: 405 and Allow, OPTIONS, 404, logins and permissions, and the refusals in a PASSIVE
+ * cluster.
  */
 import { ADMINISTRATION_ROUTES } from '../administration/administration-routes.ts';
 import { CP_ROUTES } from '../cp/cp-routes.ts';

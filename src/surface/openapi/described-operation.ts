@@ -33,7 +33,7 @@ const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   map: 'The name of the map',
   key: 'The key; a slash is sent as `%2F`',
   queue: 'The name of the queue',
-  seconds: 'The time to wait',
+  seconds: 'The time to wait, at most',
   uuid: 'The uuid',
   group: 'The name of the group',
   id: 'The id of the session',

@@ -20,7 +20,7 @@ import { HEALTH_OPERATIONS, HEALTH_SCHEMAS } from './health-operations.ts';
 import { MONITORING_OPERATIONS, MONITORING_SCHEMAS } from './monitoring-operations.ts';
 import { PERSISTENCE_OPERATIONS } from './persistence-operations.ts';
 import type { OperationParts } from './schema.ts';
-import { SHARED_HEADERS, SHARED_SCHEMAS, sharedResponses } from './shared-responses.ts';
+import { SHARED_SCHEMAS, sharedResponses } from './shared-responses.ts';
 import { WAN_OPERATIONS, WAN_SCHEMAS } from './wan-operations.ts';
 
 interface DocumentOptions extends OperationOptions {
@@ -113,7 +113,6 @@ function componentsOf(
       ...WAN_SCHEMAS,
       ...MONITORING_SCHEMAS,
     },
-    headers: SHARED_HEADERS,
     responses: {
       Unreadable: {
         description:

@@ -4,25 +4,22 @@
  * Tested by openapi-document.spec.ts.
  */
 import type { Dialect } from '../dialect.ts';
-import { type DescribedResponse, empty, json, named, object, oneOf, only, TEXT } from './schema.ts';
+import {
+  COUNT,
+  type DescribedResponse,
+  empty,
+  json,
+  named,
+  object,
+  oneOf,
+  only,
+  TEXT,
+} from './schema.ts';
 
-const RETRY_AFTER = { $ref: '#/components/headers/RetryAfter' };
-
-export const SHARED_HEADERS = {
-  RetryAfter: {
-    description: 'Delay before the next attempt, in seconds',
-    schema: { type: 'integer', minimum: 0 },
-  },
-  GridOutcome: {
-    description: 'Whether the operation was not done, or may have been done',
-    schema: oneOf('not-applied', 'unknown'),
-  },
-  Challenge: {
-    description: 'The challenge of HTTP Basic',
-    schema: { type: 'string', pattern: '^Basic ' },
-    required: true,
-  },
-} as const;
+const RETRY_AFTER = {
+  description: 'Delay before the next attempt, in seconds',
+  schema: COUNT,
+};
 
 const FAIL = only('fail');
 
@@ -62,7 +59,7 @@ export function sharedResponses({ badValueStatus }: Dialect): ReadonlyMap<number
     [
       429,
       'TooManyRequests',
-      failure('Too many logins have failed', { 'Retry-After': { ...RETRY_AFTER } }),
+      failure('Too many logins have failed', { 'Retry-After': { ...RETRY_AFTER, required: true } }),
     ],
     [
       500,
@@ -87,10 +84,19 @@ export function sharedResponses({ badValueStatus }: Dialect): ReadonlyMap<number
   return new Map(responses.map(([status, name, response]) => [status, { name, response }]));
 }
 
-const CHALLENGE = { 'WWW-Authenticate': { $ref: '#/components/headers/Challenge' } };
+const CHALLENGE = {
+  'WWW-Authenticate': {
+    description: 'The challenge of HTTP Basic',
+    schema: { ...TEXT, pattern: '^Basic ' },
+    required: true,
+  },
+};
 const UNAVAILABLE = {
   'Retry-After': RETRY_AFTER,
-  'Grid-Outcome': { $ref: '#/components/headers/GridOutcome' },
+  'Grid-Outcome': {
+    description: 'Whether the operation was not done, or may have been done',
+    schema: oneOf('not-applied', 'unknown'),
+  },
 };
 
 function failure(description: string, headers?: DescribedResponse['headers']): DescribedResponse {
