@@ -51,22 +51,22 @@ for (const [call, work] of Object.entries(CALLS)) {
 }
 
 const start = 'forceStart';
-const refused: readonly (readonly [GridError, none: number, hazelcast: number])[] = [
-  [new GridError('START_NOT_AWAITED', { start }), 409, 200],
-  [new GridError('START_NOT_ALLOWED', { start, policy: 'p' }), 409, 200],
-  [new GridError('START_FAILED', { start, reason: 'r' }), 503, 200],
-  [new GridError('BACKUP_NOT_UNDER_WAY', {}), 409, 200],
-  [new GridError('BACKUP_UNDER_WAY', {}), 409, 500],
-  [new GridError('BACKUP_NOWHERE', {}), 409, 500],
-  [new GridError('BACKUP_INTERRUPTED', {}), 409, 500],
-  [new GridError('BACKUP_FAILED', { reason: 'r' }), 503, 500],
+const refused: readonly (readonly [call: string, GridError, none: number, hazelcast: number])[] = [
+  [start, new GridError('START_NOT_AWAITED', { start }), 409, 200],
+  [start, new GridError('START_NOT_ALLOWED', { start, policy: 'p' }), 409, 200],
+  [start, new GridError('START_FAILED', { start, reason: 'r' }), 503, 200],
+  ['backupInterrupt', new GridError('BACKUP_NOT_UNDER_WAY', {}), 409, 200],
+  ['backup', new GridError('BACKUP_UNDER_WAY', {}), 409, 500],
+  ['backup', new GridError('BACKUP_NOWHERE', {}), 409, 500],
+  ['backup', new GridError('BACKUP_INTERRUPTED', {}), 409, 500],
+  ['backup', new GridError('BACKUP_FAILED', { reason: 'r' }), 503, 500],
 ];
 
-for (const [refusal, ...statuses] of refused) {
+for (const [call, refusal, ...statuses] of refused) {
   test(`${refusal.code} is reported with its reason, and audited`, async () => {
     for (const [index, name] of (['none', 'hazelcast'] as const).entries()) {
       const { ask, audited } = member(name, refusal);
-      const response = await ask('backup');
+      const response = await ask(call);
       const body = JSON.stringify({ status: 'fail', message: refusal.message });
       assert.deepEqual([response.status, String(response.body)], [statuses[index], body]);
       assert.equal(audited.at(-1)?.status, statuses[index]);

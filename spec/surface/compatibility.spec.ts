@@ -12,7 +12,7 @@ import { FakeCarrier } from '../http/fake-carrier.ts';
 import { type ReadResponse, readResponses } from '../http/response-reader.ts';
 import type { TestServer } from '../http/test-server.ts';
 import { type Exchange, type ExpectedResponse, readExchanges } from './exchange-table.ts';
-import { restMember } from './rest-member.ts';
+import { assertDescribed, restMember } from './rest-member.ts';
 
 const FOLDER = new URL('../vectors/compatibility/', import.meta.url);
 const FILES = readdirSync(FOLDER).filter((name) => name !== 'README.md');
@@ -22,6 +22,9 @@ const FILES = readdirSync(FOLDER).filter((name) => name !== 'README.md');
  * the reader has checked them.
  */
 const FRAMING = ['date', 'content-length', 'connection'];
+
+/** The first request of an exchange. */
+const FIRST = /^(\S+) \/hazelcast\/(\S*) HTTP/;
 
 for (const name of FILES) {
   test(`a member with --compatibility hazelcast responds as recorded in ${name}`, async () => {
@@ -72,6 +75,9 @@ async function replay(member: TestServer, exchange: Exchange): Promise<string | 
   if (socket.text === '' && !socket.writableEnded) member.clock.advance(1000);
   const all = readResponses(socket.text, exchange.isHead);
   const responses = all.filter(({ status }) => status !== 100);
+  const [, method = '', path = ''] = FIRST.exec(exchange.request.toString('latin1')) ?? [];
+  const [first] = responses;
+  if (first !== undefined) assertDescribed('hazelcast', method, path, first);
   const { responses: expected, closes } = exchange.expected;
   const isAsExpected =
     socket.writableEnded === closes &&

@@ -1,6 +1,7 @@
 /** A member in memory with every endpoint group, and requests to it. */
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { getOrCreate } from '../../src/base/get-or-create.ts';
 import type { Compatibility } from '../../src/config/compatibility.ts';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
@@ -10,6 +11,8 @@ import { FakeCarrier } from '../http/fake-carrier.ts';
 import { type ReadResponse, readResponses } from '../http/response-reader.ts';
 import { createTestServer, type ServiceParts } from '../http/test-server.ts';
 import { patternOf } from './exchange-table.ts';
+import { documentOf, LOGINS, type ReadDocument } from './openapi/described-interface.ts';
+import { differences } from './openapi/response-check.ts';
 
 /** A path below the segment of the dialect, and whole lines of further fields. */
 type RequestParts = [method: string, path: string, body?: string, fieldLines?: string];
@@ -41,14 +44,22 @@ export function restMember({ compatibility, services = {}, limits, route }: Opti
   const open = () => {
     const socket = new FakeCarrier();
     const isHead: boolean[] = [];
+    let last: RequestParts | undefined;
     server.connect(socket);
     const send = (...request: RequestParts): void => {
       isHead.push(request[0] === 'HEAD');
+      last = request;
       socket.receive(Buffer.from(textOf(...request)));
     };
     /** Returns the response to the last request; undefined until it is sent. */
-    const read = (): ReadResponse | undefined =>
-      readResponses(socket.text, isHead)[Math.max(0, isHead.length - 1)];
+    const read = (): ReadResponse | undefined => {
+      const response = readResponses(socket.text, isHead)[Math.max(0, isHead.length - 1)];
+      if (response !== undefined && last !== undefined) {
+        const [method, path] = last;
+        assertDescribed(compatibility ?? 'none', method, path, response);
+      }
+      return response;
+    };
     const askWhole = async (...request: RequestParts): Promise<ReadResponse> => {
       send(...request);
       for (;;) {
@@ -87,4 +98,24 @@ export function restMember({ compatibility, services = {}, limits, route }: Opti
 /** The content of a refusal with this message. */
 export function failure(message: string): string {
   return JSON.stringify({ status: 'fail', message });
+}
+
+/** Operations of a test server that return nothing. */
+const STUBS = ['metrics', 'memberStatus'];
+const documents = new Map<Compatibility, ReadDocument>();
+
+/** Asserts that the OpenAPI document describes the response, if it describes the operation. */
+export function assertDescribed(
+  compatibility: Compatibility,
+  method: string,
+  path: string,
+  { status, fields, body }: ReadResponse,
+): void {
+  const document = getOrCreate(documents, compatibility, () => {
+    return documentOf(compatibility, LOGINS.basicAll);
+  });
+  const operation = document.operationAt(method, `/${path}`);
+  if (operation === undefined || STUBS.includes(operation.id)) return;
+  const received = { status, fields, body: Buffer.from(body, 'latin1') };
+  assert.deepEqual(differences(document, operation, received), [], `${method} ${path}`);
 }

@@ -185,8 +185,8 @@ class Sender {
 
   async send(bytes: string, isFailedLogin = false): Promise<ReceivedResponse> {
     if (isFailedLogin) {
-      const place = this.#addresses++ % 60_000;
-      const localAddress = `127.1.${place >> 8}.${1 + (place & 0xff)}`;
+      const place = this.#addresses++ % 62_500;
+      const localAddress = `127.1.${Math.floor(place / 250)}.${1 + (place % 250)}`;
       const client = new RawClient(connect({ port: this.#port, host: '127.0.0.1', localAddress }));
       const response = await responseTo(client, bytes);
       client.destroy();

@@ -127,10 +127,28 @@ export function readDocument(text: string) {
     return { description, headers: new Map(fields), content } satisfies DescribedResponse;
   };
 
-  return { text, server: document.servers[0]?.url ?? '', operations, matches, responseOf };
+  // A path with fewer parameters comes first.
+  const templates = Object.keys(document.paths)
+    .sort((a, b) => a.split('{').length - b.split('{').length)
+    .map((template) => ({ template, pattern: patternOf(template) }));
+
+  /** Returns the operation of a path below that of the server; undefined if it is not described. */
+  const operationAt = (method: string, path: string): Operation | undefined => {
+    const found = templates.find(({ pattern }) => pattern.test(path))?.template;
+    return operations.find((each) => each.path === found && each.method === method);
+  };
+
+  const server = document.servers[0]?.url ?? '';
+  return { text, server, operations, operationAt, matches, responseOf };
 }
 
 export type ReadDocument = ReturnType<typeof readDocument>;
+
+/** The pattern of the paths of an operation, without a query. */
+function patternOf(template: string): RegExp {
+  const pattern = template.replace('{key}', '[^?]*[^?/]').replace(/\{\w+\}/g, '[^?/]+');
+  return new RegExp(`^${pattern}$`);
+}
 
 /** Returns the schema with objects that have no other members than those described. */
 function closed(schema: unknown): unknown {

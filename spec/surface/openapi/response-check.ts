@@ -2,8 +2,11 @@
 import type { ReceivedResponse } from '../../integration/client.ts';
 import type { DescribedResponse, Operation, ReadDocument } from './described-interface.ts';
 
-/** Fields that HTTP defines for every response; Vary is sent if the request has an Origin. */
-const FIELDS_OF_HTTP = new Set(['date', 'connection', 'content-length', 'content-type', 'vary']);
+/** Fields that HTTP defines for every response. */
+const FIELDS_OF_HTTP = new Set(['date', 'connection', 'content-length', 'content-type']);
+/** Fields of responses to browsers, which the document leaves out. */
+const FIELD_FOR_BROWSERS =
+  /^(vary|access-control-[a-z-]+|content-security-policy|x-content-type-options)$/;
 /** Statuses of requests that cannot be read, which the document describes as the default. */
 const UNREADABLE = [414, 431, 505];
 
@@ -21,7 +24,7 @@ export function differences(
   return [
     ...contentDifferences(document, described, response),
     ...[...fields]
-      .filter(([name]) => !FIELDS_OF_HTTP.has(name))
+      .filter(([name]) => !FIELDS_OF_HTTP.has(name) && !FIELD_FOR_BROWSERS.test(name))
       .flatMap(([name, text]) => {
         const schema = described.headers.get(name)?.schema;
         if (schema === undefined) return [`field ${name}`];
@@ -47,8 +50,9 @@ function contentDifferences(
   if (content === undefined) return ['content'];
   if ('*/*' in content) return [];
   const type = fields.get('content-type') ?? '';
-  const { schema } = content[type] ?? {};
-  if (schema === undefined) return [`content type ${type}`];
+  const media = content[type];
+  if (media === undefined) return [`content type ${type}`];
+  const { schema = {} } = media;
   const text = body.toString();
   const reason = document.matches(schema, type === 'application/json' ? JSON.parse(text) : text);
   return reason === '' ? [] : [`content ${text}: ${reason}`];
