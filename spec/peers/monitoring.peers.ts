@@ -8,7 +8,7 @@ import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { parse } from 'yaml';
-import { pageOf } from '../docs/pages.ts';
+import { documentedMetrics } from '../docs/documented-metrics.ts';
 import { freePort } from '../free-port.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { tlsFile } from '../tls/identity.ts';
@@ -23,8 +23,9 @@ import { until } from './server-process.ts';
 /** The media types of OpenMetrics and of the text format, as a scraper sends them. */
 const OPEN_METRICS = 'application/openmetrics-text; version=1.0.0';
 const TEXT = 'text/plain; version=0.0.4';
-/** Number of scrapes that Prometheus makes of each port before it is queried, one per second. */
-const SCRAPES = 5;
+/** Number of scrapes that Prometheus makes of each port before it is queried, and the time between two. */
+const SCRAPES = 4;
+const INTERVAL = '2s';
 
 const folder = temporaryFolder();
 let server: EngineServer;
@@ -69,7 +70,9 @@ describe('the metrics', () => {
       const text = await succeed(port, 'metrics', { accept: TEXT });
       for (const metric of metricsIn(text)) reported.add(metric);
     }
-    const documented = new Set(documentedMetrics());
+    const documented = new Set(
+      documentedMetrics().map(({ name, type, labels }) => [name, type, ...labels].join(' ')),
+    );
     const missing = [...documented].filter((metric) => !reported.has(metric));
     const further = [...reported].filter((metric) => !documented.has(metric));
     assert.deepEqual({ missing, further }, { missing: [], further: [] });
@@ -86,23 +89,6 @@ function metricsIn(text: string): string[] {
       return [name, type, ...names.filter((label) => label !== 'le')].join(' ');
     },
   );
-}
-
-/** Returns the name, type and labels of each metric in the tables of the page. */
-function documentedMetrics(): string[] {
-  return pageOf('docs/operations.md').lines.flatMap(({ text, kind }) => {
-    const [names = '', type = '', labels = ''] = text.split('|').slice(1).map(trimmed);
-    if (kind !== 'table' || !/^(counter|gauge|histogram)$/.test(type)) return [];
-    return codeIn(names).map((name) => [name, type, ...codeIn(labels)].join(' '));
-  });
-}
-
-function trimmed(text: string): string {
-  return text.trim();
-}
-
-function codeIn(cell: string): string[] {
-  return [...cell.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
 }
 
 describe('Prometheus, which scrapes all ports for both forms', () => {
@@ -164,7 +150,7 @@ interface Job {
 /** Returns a job for each port and form. */
 async function jobsOf(all: readonly ScrapedPort[]): Promise<Job[]> {
   const jobs: Job[] = [];
-  const times = { scrape_interval: '1s', scrape_timeout: '1s' };
+  const times = { scrape_interval: INTERVAL, scrape_timeout: INTERVAL };
   for (const each of all) {
     const targets = (port: number) => [{ targets: [`127.0.0.1:${port}`] }];
     jobs.push({
@@ -200,7 +186,7 @@ describe('the scrape configuration', () => {
   it('reaches members on the health port, with a login, and with TLS', {
     timeout: 60_000,
   }, async (t) => {
-    const config = parse(packaged('prometheus.yaml').replaceAll('15s', '1s'));
+    const config = parse(packaged('prometheus.yaml').replaceAll('15s', INTERVAL));
     const targets: Readonly<Record<string, string>> = {
       gridnode: 'plain-health',
       'gridnode-basic': 'secured-health',
