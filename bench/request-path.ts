@@ -3,13 +3,17 @@
  * response. The socket accepts all bytes at once. The cost of the kernel and of Node's streams is
  * not included.
  */
+
 import { createTestServer, type ServiceParts } from '../spec/http/test-server.ts';
 import { SystemClock } from '../src/base/clock.ts';
 import { MapLifetimes } from '../src/data/map-lifetimes.ts';
 import { Connection } from '../src/http/connection.ts';
+import { ROUTES } from '../src/member/routes.ts';
 import { AccessControl } from '../src/security/access-control.ts';
 import { Authenticator } from '../src/security/authenticator.ts';
 import type { Permission } from '../src/security/permissions.ts';
+import { pathsOf } from '../src/surface/resource.ts';
+import { HttpTraffic } from '../src/telemetry/http-traffic.ts';
 import type { Bench, Harness, Scenario } from './harness.ts';
 import { NullCarrier } from './servers/null-carrier.ts';
 
@@ -97,7 +101,10 @@ function requester(
   const socket = new NullCarrier();
   // A member without configured maps; the test server has some.
   const lifetimes = new MapLifetimes(new Map(), new Map());
-  const { engine, server } = createTestServer({}, { services: { lifetimes, ...services } });
+  const { engine, server } = createTestServer(
+    {},
+    { meter: new HttpTraffic(pathsOf(ROUTES)), services: { lifetimes, ...services } },
+  );
   // Removes the check that the test server makes for the specs.
   server.observe = undefined;
   const filler = new NullCarrier();
