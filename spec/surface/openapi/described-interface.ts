@@ -86,6 +86,7 @@ export function readDocument(text: string) {
   );
   const ajv = new Ajv2020({ strict: true, strictTypes: false, allErrors: true });
   ajv.addFormat('uuid', /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+  ajv.addFormat('binary', true);
   ajv.addVocabulary(['components']);
   ajv.addSchema({ $id: 'document', components: closed(document.components) } as Schema);
   const compiled = new Map<Schema, ValidateFunction>();

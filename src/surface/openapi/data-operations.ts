@@ -1,7 +1,8 @@
 /** The operations of maps and queues. */
-import { empty, type OperationPart, type OperationParts } from './schema.ts';
+import { BYTES, empty, type OperationPart, type OperationParts } from './schema.ts';
 
-const ANY = { '*/*': {} };
+/** Values and items have any type; generators without wildcards use that of bytes. */
+const ANY = { ...BYTES, '*/*': {} };
 const DONE = { 200: empty('Done. The response is empty') };
 
 /** The content type of the response is that of the request that stored the value. */

@@ -16,6 +16,9 @@ export const TEXT_OR_NULL: Schema = { type: ['string', 'null'] };
 export const COUNT_OR_NULL: Schema = { type: ['integer', 'null'], minimum: 0 };
 export const TIME: Schema = { ...INTEGER, description: 'Milliseconds since 1970' };
 
+/** The media type of bytes, with the format by which generators recognise them. */
+export const BYTES = { 'application/octet-stream': { schema: { ...TEXT, format: 'binary' } } };
+
 /** An object; `optional`: members that may be missing. */
 export function object(members: Schemas, optional: Schemas = {}): Schema {
   const properties = { ...members, ...optional };

@@ -1,6 +1,7 @@
 /** The operations of WAN replication. */
 import {
   arrayOf,
+  BYTES,
   COUNT,
   INTEGER,
   json,
@@ -91,9 +92,9 @@ export const WAN_OPERATIONS: OperationParts = {
   },
   receiveMessage: {
     description: 'Members send these messages in a format of their own.',
-    content: { 'application/octet-stream': {} },
+    content: BYTES,
     responses: {
-      200: { description: 'Received', content: { 'application/octet-stream': {} } },
+      200: { description: 'Received', content: BYTES },
     },
   },
   publishers: {
