@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { exchangeOf } from '../../src/http/traffic-meter.ts';
+import { asUntimed, exchangeOf } from '../../src/http/traffic-meter.ts';
 import { ROUTES } from '../../src/member/routes.ts';
 import { History } from '../../src/monitoring/history.ts';
 import { pathsOf } from '../../src/surface/resource.ts';
@@ -20,8 +20,10 @@ describe('History', () => {
       connectionCount: () => load.connections,
       stored: load,
     });
-    const respond = (count: number, ms: number, status = 200, isUntimed = false) =>
-      traffic.countResponses(exchangeOf(1, GET, status, isUntimed), count, ms);
+    const respond = (count: number, ms: number, status = 200, mayWait = false) => {
+      const exchange = exchangeOf(1, GET) | status;
+      traffic.countResponses(mayWait ? asUntimed(exchange) : exchange, count, ms);
+    };
     return { clock, traffic, load, history, respond };
   }
 

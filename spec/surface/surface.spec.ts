@@ -11,6 +11,7 @@ import { CP_ROUTES } from '../../src/cp/cp-routes.ts';
 import { DATA_ROUTES } from '../../src/data/data-routes.ts';
 import { HEALTH_ROUTES } from '../../src/health/health-routes.ts';
 import { DELETE, GET, HEAD, OPTIONS, POST, PUT } from '../../src/http/methods.ts';
+import { rowOf } from '../../src/http/traffic-meter.ts';
 import { ROUTES } from '../../src/member/routes.ts';
 import { MONITORING_ROUTES } from '../../src/monitoring/monitoring-routes.ts';
 import { PERSISTENCE_ROUTES } from '../../src/persistence/persistence-routes.ts';
@@ -264,9 +265,9 @@ test('a path has the same number in both dialects and on both ports, and unknown
   for (const compatibility of COMPATIBILITIES) {
     for (const table of [ROUTES, HEALTH_ROUTES]) {
       const { known, unknown } = resourcesIn(table, compatibility, paths);
-      for (const { path, number } of known) assert.equal(paths[number - 1], path);
+      for (const { path, exchange } of known) assert.equal(paths[rowOf(exchange) - 1], path);
       for (const { resource, nameless } of unknown)
-        assert.deepEqual([resource.number, nameless.number], [0, 0]);
+        assert.deepEqual([resource.exchange, nameless.exchange], [0, 0]);
     }
   }
 });

@@ -47,7 +47,7 @@ import {
 } from './retained-bytes.ts';
 import type { HttpServer } from './server.ts';
 import type { Session } from './session.ts';
-import { exchangeOf, exchangeWithoutRequest } from './traffic-meter.ts';
+import { asLate, asUntimed, exchangeOf, NO_REQUEST } from './traffic-meter.ts';
 
 // The state is bits of one number to save CPU cache per request under way.
 /** There is a request, answered or not. */
@@ -85,12 +85,10 @@ export class Request implements BytesRetainer {
   isAnswered = true;
   /** Number of requests that the object has had, with this one. */
   number = 0;
-  /** The number of the request's path, for the traffic meter; 0 for none. Set by the handler. */
-  row = 0;
-  /** Whether the duration says nothing about the load, as the request may wait. */
-  isUntimed = false;
-  /** Time at which a request that retains its bytes was complete, in ms. */
-  #beganMs = 0;
+  /** The exchange without its status (traffic-meter.ts). Set by the handler once it knows the path. */
+  exchange = 0;
+  /** Time at which a request that outlives its turn was complete, in ms. */
+  beganMs = 0;
   /** The connection of the request; undefined while free, and once the client has disconnected. */
   #connection: Connection | undefined;
   #state = 0;
@@ -224,7 +222,7 @@ export class Request implements BytesRetainer {
     const { status } = response;
     const isLast = this.#isLast();
     response.write(queue, this.#server.arena, this, isLast);
-    this.#onAnswered(status, isLast, queue);
+    this.#onAnswered(status, isLast);
   }
 
   /** Responds without content. */
@@ -287,13 +285,14 @@ export class Request implements BytesRetainer {
     const { status } = head;
     const isChunked = this.head.version === 11;
     const isLast = !isChunked || this.#isLast();
-    this.isUntimed = true;
+    this.exchange = asUntimed(this.exchange);
     if (queue !== undefined) {
       head.writeStreamHead(queue, this.#server.arena, this, isLast);
     } else assert(this.isAbandoned, 'a stream begins after all earlier responses');
     this.#state |= WATCHED | DIRTY;
     this.#stream = new ResponseStream(this, this.#server, queue !== undefined, onRoom, () => {
-      this.#onAnswered(status, isLast, this.queue);
+      this.queue?.complete(this.exchange | status, this);
+      this.#onAnswered(status, isLast);
     });
     return this.#stream;
   }
@@ -350,7 +349,8 @@ export class Request implements BytesRetainer {
   /** Copies the bytes of the request, because it outlives its turn. */
   retainBytes(): void {
     if (this.#is(RETAINS_BYTES)) return;
-    this.#beganMs = this.#server.nowMs;
+    this.beganMs = this.#server.nowMs;
+    this.exchange = asLate(this.exchange);
     const { head } = this;
     if (head.hasBody) this.body.retain(this.#places);
     this.#retainHead();
@@ -368,7 +368,10 @@ export class Request implements BytesRetainer {
     if (!this.isBodyPending || isParsed) this.#state |= UNREADABLE;
     else this.#state &= ~UNREADABLE;
     this.isAnswered = false;
-    if (this.#is(UNREADABLE)) this.head.releaseHead();
+    if (this.#is(UNREADABLE)) {
+      this.exchange = NO_REQUEST;
+      this.head.releaseHead();
+    }
     const { observe, limits } = this.#server;
     const { status } = REFUSALS[code];
     if (!isEmptyRefusal(code)) {
@@ -403,7 +406,7 @@ export class Request implements BytesRetainer {
     this.#state |= INVITED;
     queue.begin(CONTINUE.length, NO_PARTITION, 0);
     this.#server.arena.writeText(CONTINUE);
-    queue.end(false);
+    queue.end();
   }
 
   /** Expects the content from now on, whether it was invited or not. */
@@ -507,16 +510,10 @@ export class Request implements BytesRetainer {
     return isCutShort || (isDraining && connection.isEnding);
   }
 
-  /** Called when the response has been written, or has ended without a client. */
-  #onAnswered(status: number, isLast: boolean, queue: ResponseQueue | undefined): void {
+  /** Called when the response has been written. */
+  #onAnswered(status: number, isLast: boolean): void {
     this.isAnswered = true;
     const { head } = this;
-    queue?.complete(
-      this.#is(UNREADABLE)
-        ? exchangeWithoutRequest(status)
-        : exchangeOf(this.row, head.method, status, this.isUntimed),
-      this.#is(RETAINS_BYTES) ? this.#beganMs : this.#server.nowMs,
-    );
     const { observe } = this.#server;
     if (observe !== undefined) observe(status, this.#is(UNREADABLE) ? undefined : head, this);
     if (status >= 400) this.#clearRefusal();
@@ -607,8 +604,7 @@ export class Request implements BytesRetainer {
   /** Admits the request. Returns whether to run it; otherwise it has been answered. */
   #admit(): boolean {
     this.isAnswered = false;
-    this.row = 0;
-    this.isUntimed = false;
+    this.exchange = exchangeOf(0, this.head.method);
     if (this.head.escaped || this.head.occurrenceBytes > 0) this.#state |= DIRTY;
     if (this.head.hasBody) this.body.limit();
     try {

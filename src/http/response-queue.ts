@@ -31,6 +31,7 @@ import { RecentBytes } from './recent-bytes.ts';
 import type { ItemHold } from './response-delay.ts';
 import type { HttpServer } from './server.ts';
 import { statusLine } from './status.ts';
+import { isLate } from './traffic-meter.ts';
 import { NO_RESPONSES, type UnsentResponses } from './unsent-responses.ts';
 
 /** Maximum number of bytes handed to the carrier in one write. */
@@ -41,6 +42,12 @@ const WRITE_BYTES_MAX = 65536;
  */
 const WAITING_BYTES_MAX = 1_048_576;
 const WAITING_BYTES_MAX_FULL = 65_536;
+
+/** The request of a response; if it was complete in an earlier turn, it has that turn's time. */
+interface Completed {
+  /** In ms. */
+  readonly beganMs: number;
+}
 
 export class ResponseQueue implements BudgetUser {
   readonly #connection: Connection;
@@ -69,10 +76,14 @@ export class ResponseQueue implements BudgetUser {
   #isWaiting = false;
   /** Total of the bytes handed to the carrier. */
   #handedBytes = 0;
-  /** Number of responses in the run. */
-  #runResponses = 0;
-  /** Lists of the responses that end in the run, and of those being handed over (unsent-responses.ts). */
+  /** Exchange of the first responses in the run (traffic-meter.ts), their number, and their turn's time. */
+  #runExchange = 0;
+  #runCount = 0;
+  #runBeganMs = 0;
+  /** Number of other responses that begin in the run, and the list of those that end in it. */
+  #runOthers = 0;
   #runUnsent = NO_RESPONSES;
+  /** List of the responses that are being handed over. */
   #leaving = NO_RESPONSES;
   /** Number of responses that wait for the sequences they depend on. */
   #delayedCount = 0;
@@ -108,12 +119,18 @@ export class ResponseQueue implements BudgetUser {
     this.#runStart = arena.used;
   }
 
-  /** Ends a response that has been written into the arena; an interim one if not `isFinal`. */
-  end(isFinal = true): void {
+  /**
+   * Ends a response that has been written into the arena. `exchange`: that of its request, with the
+   * status; 0 for an interim response and for parts of a stream.
+   */
+  end(exchange = 0, request?: Completed): void {
     const { used, buffer } = this.#arena;
     if (this.#runBuffer !== buffer || used > buffer.length) assert.fail('room for a response');
     this.#runEnd = used;
-    if (isFinal) this.#runResponses++;
+    if (exchange !== 0) {
+      if (exchange === this.#runExchange) this.#runCount++;
+      else this.#endOther(exchange, request);
+    }
     const dependency = this.#dependency;
     const item = this.#item;
     if (dependency === undefined && item === undefined) return;
@@ -121,6 +138,12 @@ export class ResponseQueue implements BudgetUser {
     this.#dependency = undefined;
     if (dependency !== undefined) this.#delayedCount++;
     if (item !== undefined) this.#itemCount++;
+  }
+
+  /** Ends the head of a response whose long value follows. */
+  endHead(): void {
+    this.#runOthers++;
+    this.end();
   }
 
   /**
@@ -145,11 +168,9 @@ export class ResponseQueue implements BudgetUser {
     this.#push(piece);
   }
 
-  /**
-   * Counts the response written last, once it has left. `exchange`: its request and status
-   * (traffic-meter.ts). `beganMs`: time at which its request was complete.
-   */
-  complete(exchange: number, beganMs: number): void {
+  /** Counts a response that ends with the bytes written last, once they have left. */
+  complete(exchange: number, request: Completed): void {
+    const beganMs = isLate(exchange) ? request.beganMs : this.#server.nowMs;
     const unsent = this.#unsent;
     if (this.#runBuffer !== NO_BYTES) {
       this.#runUnsent = unsent.add(this.#runUnsent, exchange, beganMs);
@@ -173,7 +194,8 @@ export class ResponseQueue implements BudgetUser {
   /** Number of responses that the kernel has not accepted completely. */
   get unsentCount(): number {
     const [first] = this.#pieces;
-    const count = this.#pieces.reduce((sum, { responses }) => sum + responses, this.#runResponses);
+    const inRun = this.#runCount + this.#runOthers;
+    const count = this.#pieces.reduce((sum, { responses }) => sum + responses, inRun);
     // One more if a response has been sent in part: the head of a long value, or all but the last bytes.
     const isWithin = first === undefined ? count === 0 && this.isSending : first.responses === 0;
     return isWithin ? count + 1 : count;
@@ -233,7 +255,8 @@ export class ResponseQueue implements BudgetUser {
   /** Hands the responses that may be sent to the carrier. */
   flush(): void {
     if (this.#server.substitute !== undefined) this.#replaceUnsent(this.#server.substitute);
-    if (this.#server.delay?.delaysAll === true) return;
+    // The responses of a run have the time of one turn.
+    if (this.#server.delay?.delaysAll === true) return this.#cut();
     if (this.#pieces.length === 0 && !this.#isWaiting) {
       const length = this.#runEnd - this.#runStart;
       if (length === 0) return;
@@ -265,20 +288,55 @@ export class ResponseQueue implements BudgetUser {
   #sendRun(): void {
     const buffer = this.#runBuffer;
     this.#runBuffer = NO_BYTES;
-    this.#runResponses = 0;
+    this.#runOthers = 0;
     this.#leaving = this.#runUnsent;
     this.#runUnsent = NO_RESPONSES;
-    this.#handOver(buffer.subarray(this.#runStart, this.#runEnd));
-    this.#countLeft();
+    const exchange = this.#runExchange;
+    const count = this.#runCount;
+    this.#runExchange = this.#runCount = 0;
+    const result = this.#handOver(buffer.subarray(this.#runStart, this.#runEnd));
+    if (result !== FAILED && count > 0) this.#countRun(exchange, count);
+    else this.#countLeft();
     this.#arena.closeRun(buffer, this.#isRunTaken());
     this.#runStart = this.#runEnd = 0;
   }
 
-  /** Counts the responses that have been handed over. */
+  /** Counts the responses of a run that has been handed over. */
+  #countRun(exchange: number, count: number): void {
+    const { clock, meter } = this.#server;
+    meter.countResponses(exchange, count, clock.now() - this.#runBeganMs);
+    this.#countLeft();
+  }
+
+  /** Counts the listed responses that have been handed over. */
   #countLeft(): void {
     if (this.#leaving === NO_RESPONSES) return;
     this.#unsent.count(this.#leaving, this.#server.clock.now());
     this.#leaving = NO_RESPONSES;
+  }
+
+  /** Counts a response that is the run's first one, or differs from it. */
+  #endOther(exchange: number, request: Completed | undefined): void {
+    if (request === undefined) assert.fail('the request of a response');
+    if (this.#runCount === 0 && !isLate(exchange)) {
+      this.#runExchange = exchange;
+      this.#runBeganMs = this.#server.nowMs;
+      this.#runCount = 1;
+      return;
+    }
+    this.#runOthers++;
+    this.complete(exchange, request);
+  }
+
+  /** Ends the run's responses. Returns the list of them. */
+  #listRun(): number {
+    const list = this.#runUnsent;
+    const count = this.#runCount;
+    this.#runUnsent = NO_RESPONSES;
+    if (count === 0) return list;
+    const exchange = this.#runExchange;
+    this.#runExchange = this.#runCount = 0;
+    return this.#unsent.add(list, exchange, this.#runBeganMs, count);
   }
 
   /**
@@ -307,7 +365,7 @@ export class ResponseQueue implements BudgetUser {
     for (; count > 0; count--) {
       this.begin(text.length, NO_PARTITION, 0);
       this.#arena.writeText(text);
-      this.end();
+      this.endHead();
     }
     this.#unsent.setStatus(replaced, 503);
     this.#runUnsent = this.#unsent.join(this.#runUnsent, replaced);
@@ -392,7 +450,7 @@ export class ResponseQueue implements BudgetUser {
       this.#pieceBytes -= piece.start - start;
       const part = piece.bytes.subarray(start, piece.start);
       if (piece.start === piece.end) this.#leave(piece);
-      if (!this.#handOver(part)) return false;
+      if (this.#handOver(part) === WAITS) return false;
     }
     this.#leave(piece);
     return true;
@@ -404,14 +462,14 @@ export class ResponseQueue implements BudgetUser {
     piece.unsent = NO_RESPONSES;
   }
 
-  /** Hands over bytes. False: they wait, and `onTaken` will be called. */
-  #handOver(bytes: Buffer): boolean {
+  /** Hands over bytes and returns the result. WAITS: `onTaken` will be called. */
+  #handOver(bytes: Buffer): ReturnType<Carrier['write']> {
     this.#handedBytes += bytes.length;
     const result = this.#carrier.write(bytes);
     this.#isWaiting = result === WAITS;
     if (result === FAILED) this.#onFailed();
     else this.#server.meter.countSent(bytes.length);
-    return result !== WAITS;
+    return result;
   }
 
   #onFailed(): void {
@@ -490,15 +548,15 @@ export class ResponseQueue implements BudgetUser {
   }
 
   #endRun(dependency: Dependency | undefined, item: ItemHold | undefined): void {
-    const piece = runPiece(this.#runBuffer, this.#runStart, this.#runEnd, this.#runResponses);
+    const responses = this.#runCount + this.#runOthers;
+    const piece = runPiece(this.#runBuffer, this.#runStart, this.#runEnd, responses);
     piece.dependency = dependency;
     piece.item = item;
-    piece.unsent = this.#runUnsent;
-    this.#runUnsent = NO_RESPONSES;
+    piece.unsent = this.#listRun();
     this.#runBuffer = NO_BYTES;
     this.#runStart = 0;
     this.#runEnd = 0;
-    this.#runResponses = 0;
+    this.#runOthers = 0;
     this.#push(piece);
   }
 

@@ -76,7 +76,7 @@ export class ResponseStream {
     if (this.takesContent && this.#isChunked && queue !== undefined) {
       queue.begin(CHUNK_FRAMING_BYTES, NO_PARTITION, 0);
       this.#server.arena.writeText('0\r\n\r\n');
-      queue.end(false);
+      queue.end();
       queue.endPieces();
     }
     this.#onEnded();
@@ -115,7 +115,7 @@ export class ResponseStream {
     if (this.#isChunked) arena.writeText(`${bytes.length.toString(16)}\r\n`);
     arena.writeSpan(this.#piece.set(bytes, 0, bytes.length));
     if (this.#isChunked) arena.writeText('\r\n');
-    queue.end(false);
+    queue.end();
   }
 
   #writeLong(queue: ResponseQueue, bytes: Buffer, partition: number, sequence: number): void {

@@ -83,10 +83,15 @@ export class Response {
     queue.begin(room, this.partition, this.sequence, this.hold);
     this.#writeHead(arena, request, length, isLast);
     if (isCopied) arena.writeSpan(content);
-    queue.end();
-    if (pinned === undefined) return;
-    if (isSilent) pinned.release();
-    else queue.addPinned(content.bytes, content.start, content.end, pinned);
+    const exchange = request.exchange | status;
+    if (pinned === undefined || isSilent) {
+      queue.end(exchange, request);
+      pinned?.release();
+    } else {
+      queue.endHead();
+      queue.addPinned(content.bytes, content.start, content.end, pinned);
+      queue.complete(exchange, request);
+    }
   }
 
   /** Writes the head of a stream to the queue; its content follows in pieces. */
@@ -98,7 +103,7 @@ export class Response {
   ): void {
     queue.begin(this.#headBytesMax(request), this.partition, this.sequence);
     this.#writeHead(arena, request, CHUNKED, isLast);
-    queue.end(false);
+    queue.end();
   }
 
   /** Returns the room for the head, in bytes. */

@@ -3,7 +3,6 @@
  * *exchange* is one number: the row of the table of paths, the method and the status of a request.
  * Tested by traffic.spec.ts.
  */
-import { CONNECT, OPTIONS } from './methods.ts';
 
 export interface TrafficMeter {
   /** Counts responses with one duration, when they have been handed to the carrier. */
@@ -23,34 +22,37 @@ export const UNMETERED: TrafficMeter = {
   countConnection() {},
 };
 
-/** The method of any other request, and of bytes that are not a request, as numbers of an exchange. */
-export const OTHER_METHOD = CONNECT;
-export const NO_METHOD = OPTIONS + 1;
-/** Number of methods of an exchange. */
-export const METHOD_COUNT = NO_METHOD + 1;
-
 const STATUS_BITS = 10;
-const METHOD_BITS = 3;
+const METHOD_BITS = 6;
 const UNTIMED = 1 << (STATUS_BITS + METHOD_BITS);
-const ROW_SHIFT = STATUS_BITS + METHOD_BITS + 1;
+const LATE = UNTIMED << 1;
+const ROW_SHIFT = STATUS_BITS + METHOD_BITS + 2;
+/** The method of bytes that are not a request. */
+export const NO_METHOD = (1 << METHOD_BITS) - 1;
 
 /**
- * Returns the exchange of a request. `row`: the number of its path, 0 for none. `method`: llhttp's number.
- * `isUntimed`: whether its duration says nothing about the load, as it may wait.
+ * Returns the exchange of a request, without its status, by the number of its path and of its method.
+ * Both may be combined later, with 0 for the other.
  */
-export function exchangeOf(
-  row: number,
-  method: number,
-  status: number,
-  isUntimed: boolean,
-): number {
-  const known = method <= OPTIONS ? method : OTHER_METHOD;
-  return (row << ROW_SHIFT) | (isUntimed ? UNTIMED : 0) | (known << STATUS_BITS) | status;
+export function exchangeOf(row: number, method: number): number {
+  return (row << ROW_SHIFT) | (method << STATUS_BITS);
 }
 
-/** Returns the exchange of bytes that are not a request. */
-export function exchangeWithoutRequest(status: number): number {
-  return (NO_METHOD << STATUS_BITS) | status;
+/** The exchange of bytes that are not a request, without its status. */
+export const NO_REQUEST = NO_METHOD << STATUS_BITS;
+
+/** Returns the exchange of a request whose duration says nothing about the load, as it may wait. */
+export function asUntimed(exchange: number): number {
+  return exchange | UNTIMED;
+}
+
+/** Returns the exchange of a request that was complete in an earlier turn than its response. */
+export function asLate(exchange: number): number {
+  return exchange | LATE;
+}
+
+export function isLate(exchange: number): boolean {
+  return (exchange & LATE) !== 0;
 }
 
 /** Returns the exchange with another status. */
@@ -62,7 +64,7 @@ export function rowOf(exchange: number): number {
   return exchange >>> ROW_SHIFT;
 }
 
-/** Returns the number of the method, below METHOD_COUNT. */
+/** Returns llhttp's number of the method, or NO_METHOD. */
 export function methodOf(exchange: number): number {
   return (exchange >>> STATUS_BITS) & METHOD_MASK;
 }

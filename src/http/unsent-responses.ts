@@ -30,19 +30,19 @@ export class UnsentResponses {
     this.#meter = meter;
   }
 
-  /** Adds a response to the list. Returns the list. */
-  add(list: number, exchange: number, beganMs: number): number {
+  /** Adds equal responses to the list. Returns the list. */
+  add(list: number, exchange: number, beganMs: number, count = 1): number {
     if (
       list !== NO_RESPONSES &&
       this.#exchanges[list] === exchange &&
       this.#beganMs[list] === beganMs
     ) {
-      this.#counts[list]!++;
+      this.#counts[list]! += count;
       return list;
     }
     const entry = this.#acquire();
     this.#exchanges[entry] = exchange;
-    this.#counts[entry] = 1;
+    this.#counts[entry] = count;
     this.#beganMs[entry] = beganMs;
     this.#next[entry] = list;
     return entry;

@@ -15,6 +15,7 @@ import {
   POST,
   PUT,
 } from '../http/methods.ts';
+import { exchangeOf } from '../http/traffic-meter.ts';
 import type { Action, Actions, WaitingAction, Work } from './action.ts';
 import { type AdministrativeParts, withParameters } from './administrative-call.ts';
 import { groupBit } from './endpoint-groups.ts';
@@ -31,8 +32,8 @@ export interface Endpoint extends Route {
 export interface Resource {
   /** The path of the rows; for unknown paths the prefix. */
   readonly path: string;
-  /** Number of the path for the traffic meter; 0 for unknown paths. */
-  readonly number: number;
+  /** The exchange of its requests, without method and status (traffic-meter.ts). */
+  readonly exchange: number;
   readonly groups: readonly EndpointGroup[];
   /** One bit per group that permits the request. */
   readonly groupBits: readonly number[];
@@ -92,9 +93,9 @@ export function resourcesOf<Table extends Rows>(
     const prefix = prefixes.find((each) => path.startsWith(each.prefix));
     const refusal = path.endsWith('/') ? (prefix?.nameless ?? prefix?.refusal) : undefined;
     const thing = isIncomplete || refusal !== undefined ? prefix?.thing : undefined;
-    const number = paths.indexOf(path) + 1;
+    const exchange = exchangeOf(paths.indexOf(path) + 1, 0);
     return resourceOf(path, group, [...rows, ...everywhere], {
-      number,
+      exchange,
       isIncomplete,
       refusal,
       thing,
@@ -154,7 +155,7 @@ function resourceOf(
   path: string,
   group: EndpointGroup,
   endpoints: readonly Endpoint[],
-  others: Pick<Resource, 'number' | 'isIncomplete' | 'refusal' | 'thing'>,
+  others: Pick<Resource, 'exchange' | 'isIncomplete' | 'refusal' | 'thing'>,
 ): Resource {
   const byMethod = Array.from<Endpoint | undefined>({ length: OPTIONS + 1 });
   for (const each of endpoints) {
@@ -189,7 +190,7 @@ function unknownPaths(
     ({ prefix, group, refusal = 'PATH_UNKNOWN', nameless = refusal, thing }) => {
       const refusedWith = (refusal: UnknownPath): Resource => {
         const named = refusal === 'PATH_WITHOUT_NAME' ? thing : undefined;
-        const others = { number: 0, isIncomplete: false, refusal, thing: named };
+        const others = { exchange: 0, isIncomplete: false, refusal, thing: named };
         return resourceOf(prefix, group, everywhere, others);
       };
       return { prefix, resource: refusedWith(refusal), nameless: refusedWith(nameless) };
@@ -198,7 +199,12 @@ function unknownPaths(
   const others = known
     .filter(({ path }) => /^rest\/[^{]*[^{/]$/.test(path))
     .map((row): UnknownPaths => {
-      const resource: Resource = { ...row, number: 0, endpoints: [], refusal: 'PATH_UNKNOWN' };
+      const resource: Resource = {
+        ...row,
+        exchange: 0,
+        endpoints: [],
+        refusal: 'PATH_UNKNOWN',
+      };
       return { prefix: row.path, resource, nameless: resource };
     });
   return [...stated, ...others].sort((a, b) => b.prefix.length - a.prefix.length);

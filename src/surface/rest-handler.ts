@@ -22,6 +22,7 @@ import {
   PUT,
 } from '../http/methods.ts';
 import type { Request } from '../http/request.ts';
+import { asUntimed } from '../http/traffic-meter.ts';
 import type { AccessControl } from '../security/access-control.ts';
 import type { Grants } from '../security/permissions.ts';
 import type { CountingAudit } from '../telemetry/audit.ts';
@@ -117,7 +118,7 @@ export class RestHandler implements RequestHandler, Call, PathParts {
     this.isExclusive = true;
     const resource = this.#router.match(head, this);
     if (resource === undefined) return this.#refusePath(undefined);
-    request.row = resource.number;
+    request.exchange |= resource.exchange;
     if ((groups.enabled & resource.groupBits[method]!) === 0) {
       return this.#refusePath(resource.groups[method]);
     }
@@ -128,7 +129,7 @@ export class RestHandler implements RequestHandler, Call, PathParts {
     const login = this.#loginFor(endpoint);
     this.#needsLoginCheck = login !== undefined && this.#mustLogIn(login, endpoint);
     const waits = endpoint.waits?.(this) === true;
-    request.isUntimed = waits || endpoint.isUntimed;
+    if (waits) request.exchange = asUntimed(request.exchange);
     this.isExclusive = this.#mustBeExclusive(endpoint, waits);
     if (!cluster.isStarted && !endpoint.isServedWhileStarting) return this.#refuseWhileStarting();
     if (page === undefined && head.unservedHost === undefined) return true;

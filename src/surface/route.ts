@@ -30,10 +30,8 @@ export interface Route {
    * Whether it changes maps or queues; such operations are refused while the cluster is PASSIVE.
    */
   readonly changesData: boolean;
-  /** Whether it may wait for an item; its action decides which calls do. */
+  /** Whether it may wait for an item or another member; its action decides which calls do. */
   readonly mayWait: boolean;
-  /** Whether its duration depends on something other than the load of this member. */
-  readonly isUntimed: boolean;
   /**
    * The part of the path in the audit log: the whole path, or all but the last part, which is an
    * item.
@@ -141,7 +139,6 @@ export function sameShape<Row extends Partial<Route>>(row: Row): Route & Row {
     parameters: [],
     changesData: false,
     mayWait: false,
-    isUntimed: false,
     audited: 'path',
     furtherContentBytes: 0,
     isServedWhileStarting: false,

@@ -5,13 +5,11 @@
  */
 import { BUCKET_COUNT, bucketOf, DurationHistogram } from '../base/duration-histogram.ts';
 import { counter, type Figures, histogram } from '../base/figures.ts';
-import { methodName } from '../http/methods.ts';
+import { isServedMethod, methodName, OPTIONS } from '../http/methods.ts';
 import {
   isUntimed,
-  METHOD_COUNT,
   methodOf,
   NO_METHOD,
-  OTHER_METHOD,
   rowOf,
   statusOf,
   type TrafficMeter,
@@ -71,7 +69,7 @@ export class HttpTraffic implements TrafficMeter {
   constructor(paths: readonly string[]) {
     this.#routes = ['none', ...paths];
     const rows = this.#routes.length;
-    this.#counts = new Float64Array(rows * METHOD_COUNT * STATUSES_MAX);
+    this.#counts = new Float64Array(rows * LABELS.length * STATUSES_MAX);
     this.#buckets = new Float64Array(rows * BUCKET_COUNT);
     this.#sumsMs = new Float64Array(rows);
   }
@@ -81,7 +79,8 @@ export class HttpTraffic implements TrafficMeter {
     const status = statusOf(exchange);
     const bucket = bucketOf(durationMs);
     const column = this.#columns[status] || this.#columnOf(status);
-    this.#counts[(row * METHOD_COUNT + methodOf(exchange)) * STATUSES_MAX + column]! += count;
+    const method = METHOD_LABELS[methodOf(exchange)]!;
+    this.#counts[(row * LABELS.length + method) * STATUSES_MAX + column]! += count;
     this.#buckets[row * BUCKET_COUNT + bucket]! += count;
     this.#sumsMs[row]! += count * durationMs;
     this.requestCount += count;
@@ -116,10 +115,10 @@ export class HttpTraffic implements TrafficMeter {
     const durations = new DurationHistogram(buckets);
     durations.sumMs = this.#sumsMs[row]!;
     to.addDurations(METRICS.durations, durations, route);
-    for (let method = 0; method < METHOD_COUNT; method++) {
+    for (const [method, label] of LABELS.entries()) {
       for (const [column, status] of this.#statuses.entries()) {
-        const count = this.#counts[(row * METHOD_COUNT + method) * STATUSES_MAX + column]!;
-        if (count > 0) to.add(METRICS.requests, count, route, labelOf(method), String(status));
+        const count = this.#counts[(row * LABELS.length + method) * STATUSES_MAX + column]!;
+        if (count > 0) to.add(METRICS.requests, count, route, label, String(status));
       }
     }
   }
@@ -134,7 +133,11 @@ export class HttpTraffic implements TrafficMeter {
   }
 }
 
-function labelOf(method: number): string {
-  if (method === NO_METHOD) return 'none';
-  return method === OTHER_METHOD ? 'other' : methodName(method);
-}
+/** The labels of methods: those that resources have, any other, and that of bytes without a request. */
+const SERVED = Array.from({ length: OPTIONS + 1 }, (_, method) => method).filter(isServedMethod);
+const LABELS: readonly string[] = [...SERVED.map(methodName), 'other', 'none'];
+/** The number of the label of each method. */
+const METHOD_LABELS = Uint8Array.from({ length: NO_METHOD + 1 }, (_, method) => {
+  if (method === NO_METHOD) return LABELS.indexOf('none');
+  return LABELS.indexOf(isServedMethod(method) ? methodName(method) : 'other');
+});

@@ -108,7 +108,7 @@ export function wanActions(parts: WanActionParts): Actions<typeof WAN_ROUTES> {
       if (wan === undefined) return refuseWithoutWan(call);
       respondJson(call, { publishers: wan.running?.publishers() ?? [] });
     },
-    receiveMessage: (call) => receive(parts, call),
+    receiveMessage: { run: (call) => receive(parts, call), waits: () => true },
   };
 }
 

@@ -50,7 +50,7 @@ export const WAN_ROUTES = {
     summary: 'Receive a message from another member',
     statuses: [200, 409],
     furtherContentBytes: MESSAGE_BYTES_FURTHER,
-    isUntimed: true,
+    mayWait: true,
   }),
   publishers: informing(
     'WAN',
