@@ -95,12 +95,6 @@ export class FakeClock implements Clock {
     this.#moveTo(end);
   }
 
-  /** Lets the time pass in one turn: timers that are due meanwhile run once, at its end. */
-  stall(ms: number): void {
-    this.#moveTo(this.#nowMs + ms);
-    this.advance(0);
-  }
-
   /** Ends the turn: runs the calls that wait for it. Calls that these add wait for the next end. */
   endTurn(): void {
     const ends = this.#ends;

@@ -24,7 +24,12 @@ describe('History', () => {
       const exchange = exchangeOf(1, GET) | status;
       traffic.countResponses(mayWait ? asUntimed(exchange) : exchange, count, ms);
     };
-    return { clock, traffic, load, history, respond };
+    /** Lets the time pass, with work at the end, as a server reports it. */
+    const work = (ms: number) => {
+      clock.advance(ms);
+      traffic.onSecond(clock.now());
+    };
+    return { clock, traffic, load, history, respond, work };
   }
 
   it('has 300 steps, the oldest first, without values before the start', () => {
@@ -33,6 +38,7 @@ describe('History', () => {
     assert.deepEqual([requests, connections], [Array(300).fill(null), Array(300).fill(null)]);
     assert.equal(stepSeconds, 1);
     clock.advance(1000);
+    assert.deepEqual(history.report.memoryBytes.slice(-2), [null, 100]);
     load.connections = 4;
     load.memoryBytes = 200;
     clock.advance(1000);
@@ -41,19 +47,20 @@ describe('History', () => {
     assert.deepEqual(open.slice(-3), [null, 3, 4]);
     assert.deepEqual(memoryBytes.slice(-3), [null, 100, 200]);
     assert.equal(endMs, clock.wall());
-    clock.advance(400_000);
+    clock.advance(400_400);
     assert(history.report.requests.every((count) => count === 0));
+    assert.equal(history.report.endMs, clock.wall() - 400);
   });
 
   it('counts the requests and errors of each second, and the bounds of their durations', () => {
-    const { clock, history, respond } = recorded();
+    const { history, respond, work } = recorded();
     respond(98, 0.2);
     respond(1, 3, 503);
     respond(1, 30_000, 500);
-    clock.advance(1000);
+    work(1000);
     respond(1, 12_000);
-    clock.advance(1000);
-    clock.advance(1000);
+    work(1000);
+    work(1000);
     const { requests, errors, p50Ms, p99Ms } = history.report;
     assert.deepEqual(requests.slice(-3), [100, 1, 0]);
     assert.deepEqual(errors.slice(-3), [2, 0, 0]);
@@ -62,22 +69,36 @@ describe('History', () => {
   });
 
   it('leaves requests that may wait out of the durations', () => {
-    const { clock, history, respond } = recorded();
+    const { history, respond, work } = recorded();
     respond(1000, 30_000, 204, true);
     respond(10, 0.05);
-    clock.advance(1000);
+    work(1000);
     const { requests, p99Ms } = history.report;
     assert.deepEqual([requests.at(-1), p99Ms.at(-1)], [1010, 0.1]);
   });
 
-  it('has no values for seconds that the event loop missed', () => {
-    const { clock, history, respond } = recorded();
-    clock.advance(1000);
+  it('has no requests in seconds without work, also in the middle of one', () => {
+    const { history, respond, work } = recorded();
+    work(1300);
     respond(5, 1);
-    clock.stall(4500);
-    assert.deepEqual(history.report.requests.slice(-6), [null, 0, null, null, null, 5]);
-    clock.advance(500);
-    assert.deepEqual(history.report.requests.slice(-2), [5, 0]);
+    work(400);
+    respond(2, 1);
+    work(3800);
+    respond(1, 1);
+    assert.deepEqual(history.report.requests.slice(-6), [null, 0, 7, 0, 0, 0]);
+    work(500);
+    assert.deepEqual(history.report.requests.slice(-2), [0, 1]);
+  });
+
+  it('steps once a second although several servers report it, some ms early', () => {
+    const { history, respond, work } = recorded();
+    work(996);
+    work(3);
+    work(2);
+    respond(3, 1);
+    work(996);
+    work(6);
+    assert.deepEqual(history.report.requests.slice(-3), [null, 0, 3]);
   });
 
   it('has null for the memory if servers store the data', () => {
@@ -85,8 +106,6 @@ describe('History', () => {
     const history = new History({ clock, traffic, connectionCount: () => 0, stored: undefined });
     clock.advance(1000);
     assert.deepEqual(history.report.memoryBytes.slice(-1), [null]);
-    history.end();
-    clock.advance(5000);
     assert.deepEqual(history.report.connections.slice(-2), [null, 0]);
   });
 });

@@ -245,6 +245,7 @@ export class HttpServer implements ResponseSender, CarrierHost {
     const wallMs = this.clock.wall();
     this.#secondEndMs = this.nowMs + 1000 - (wallMs % 1000);
     this.arena.tick(wallMs);
+    this.meter.onSecond(this.nowMs);
   }
 
   /** Sends the delayed responses that no longer have to wait. */

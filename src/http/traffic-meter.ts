@@ -10,6 +10,8 @@ export interface TrafficMeter {
   /** Counts bytes received from clients, and bytes handed to their carriers. */
   countReceived(bytes: number): void;
   countSent(bytes: number): void;
+  /** Called with the first work of each second of the wall clock that has any, in ms of the clock. */
+  onSecond(nowMs: number): void;
   /** Counts an accepted connection, or one that was refused because there were too many. */
   countConnection(isRefused: boolean): void;
 }
@@ -20,6 +22,7 @@ export const UNMETERED: TrafficMeter = {
   countReceived() {},
   countSent() {},
   countConnection() {},
+  onSecond() {},
 };
 
 const STATUS_BITS = 10;

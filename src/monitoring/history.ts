@@ -1,14 +1,16 @@
 /**
- * The load of the last 300 seconds, in steps of one second, for the status. A step costs a few additions;
- * its timer does not keep the process alive. Steps that the event loop missed have no values.
+ * The load of the last 300 seconds, in steps of one second, for the status. A timer would cost an idle
+ * member more than all else. So a step ends with the first work of a later second, which is after all
+ * responses of the step. Seconds without work have no responses.
  */
-
-import type { Clock, Timer } from '../base/clock.ts';
+import type { Clock } from '../base/clock.ts';
 import { BUCKET_COUNT, DURATION_BOUNDS_SECONDS } from '../base/duration-histogram.ts';
 import type { HttpTraffic } from '../telemetry/http-traffic.ts';
 
 const STEP_MS = 1000;
 const STEPS = 300;
+/** Maximum time by which the work of a second may seem earlier than its begin, in ms: clocks are rounded. */
+const EARLY_MS = 5;
 
 /** The values of a step, in the order of their columns. */
 const COLUMNS = ['requests', 'errors', 'p50Ms', 'p99Ms', 'connections', 'memoryBytes'] as const;
@@ -24,7 +26,7 @@ export interface LoadHistory extends Readonly<Record<Column, readonly (number | 
 
 interface HistoryOptions {
   readonly clock: Clock;
-  readonly traffic: Pick<HttpTraffic, 'requestCount' | 'errorCount' | 'timed'>;
+  readonly traffic: Pick<HttpTraffic, 'requestCount' | 'errorCount' | 'timed' | 'onSecond'>;
   readonly connectionCount: () => number;
   /** The engine, if it stores the data in this member. */
   readonly stored: { readonly memoryBytes: number } | undefined;
@@ -36,70 +38,63 @@ export class History {
   readonly #columns = COLUMNS.map(() => new Float64Array(STEPS).fill(Number.NaN));
   /** Place of the oldest step, which the next one replaces. */
   #place = 0;
-  /** Time at which the last step ended, in ms of the clock. */
+  /** Time at which the last step ended, in ms of the clock; a whole second since 1970. */
   #endMs: number;
-  /** Time at which it ended, in ms since 1970. */
-  #endWallMs: number;
   #requestCount = 0;
   #errorCount = 0;
   readonly #timed = new Float64Array(BUCKET_COUNT);
   /** Durations of the present step by bucket. */
   readonly #durations = new Float64Array(BUCKET_COUNT);
-  #timer: Timer;
 
   constructor(options: HistoryOptions) {
     const { clock } = options;
     this.#options = options;
-    this.#endMs = clock.now();
-    this.#endWallMs = clock.wall();
-    this.#timer = clock.after(STEP_MS, () => this.#step());
+    this.#endMs = clock.now() - (clock.wall() % STEP_MS);
+    options.traffic.onSecond = (nowMs) => this.#reach(nowMs);
   }
 
   /** The history, the oldest step first, with null for no value. O(STEPS). */
   get report(): LoadHistory {
+    const { clock } = this.#options;
+    const nowMs = clock.now();
+    this.#reach(nowMs);
     const arrays = COLUMNS.map((name, column) => {
       const values = this.#columns[column]!;
       const inOrder = [...values.subarray(this.#place), ...values.subarray(0, this.#place)];
       return [name, inOrder.map((value) => (Number.isNaN(value) ? null : value))];
     });
     const columns = Object.fromEntries(arrays) as Record<Column, (number | null)[]>;
-    return { stepSeconds: STEP_MS / 1000, endMs: this.#endWallMs, ...columns };
+    const endMs = Math.round(clock.wall() - (nowMs - this.#endMs));
+    return { stepSeconds: STEP_MS / 1000, endMs, ...columns };
   }
 
-  end(): void {
-    this.#timer.cancel();
-  }
-
-  #step(): void {
-    const { clock, traffic, connectionCount, stored } = this.#options;
-    const nowMs = clock.now();
-    const count = Math.max(1, Math.floor((nowMs - this.#endMs) / STEP_MS));
-    for (let missed = Math.min(count, STEPS); missed > 1; missed--) this.#push();
+  /** Ends the steps that are over by now. The responses since the last call belong to the first one. */
+  #reach(nowMs: number): void {
+    const count = Math.floor((nowMs + EARLY_MS - this.#endMs) / STEP_MS);
+    if (count < 1) return;
     this.#endMs += count * STEP_MS;
-    this.#endWallMs = clock.wall();
+    const { traffic, connectionCount, stored } = this.#options;
+    const { requestCount, errorCount } = traffic;
     for (let bucket = 0; bucket < BUCKET_COUNT; bucket++) {
       this.#durations[bucket] = traffic.timed[bucket]! - this.#timed[bucket]!;
       this.#timed[bucket] = traffic.timed[bucket]!;
     }
-    const { requestCount, errorCount } = traffic;
+    const state = [connectionCount(), stored?.memoryBytes ?? Number.NaN] as const;
     this.#push(
       requestCount - this.#requestCount,
       errorCount - this.#errorCount,
       percentileMs(this.#durations, 0.5),
       percentileMs(this.#durations, 0.99),
-      connectionCount(),
-      stored?.memoryBytes ?? Number.NaN,
+      ...state,
     );
+    for (let idle = Math.min(count, STEPS + 1); idle > 1; idle--)
+      this.#push(0, 0, Number.NaN, Number.NaN, ...state);
     this.#requestCount = requestCount;
     this.#errorCount = errorCount;
-    const delayMs = Math.max(1, this.#endMs + STEP_MS - nowMs);
-    this.#timer = clock.after(delayMs, () => this.#step());
   }
 
-  /** Adds a step; without values for one that was missed. */
   #push(...values: readonly number[]): void {
-    for (const [column, ring] of this.#columns.entries())
-      ring[this.#place] = values[column] ?? Number.NaN;
+    for (const [column, ring] of this.#columns.entries()) ring[this.#place] = values[column]!;
     this.#place = (this.#place + 1) % STEPS;
   }
 }

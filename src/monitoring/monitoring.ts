@@ -51,6 +51,5 @@ export class Monitoring implements Part<unknown> {
 
   async close(): Promise<void> {
     this.#process.end();
-    this.#history.end();
   }
 }

@@ -49,6 +49,8 @@ export class HttpTraffic implements TrafficMeter {
   errorCount = 0;
   /** Responses to requests that do not wait, by duration. */
   readonly timed = new Float64Array(BUCKET_COUNT);
+  /** Called by the servers; see TrafficMeter. */
+  onSecond: (nowMs: number) => void = () => {};
   /** The path of each row; row 0 counts requests without a known path. */
   readonly #routes: readonly string[];
   /** Number of responses by row, method and column of their status. */
