@@ -207,7 +207,7 @@ export function createTestServer(
     ...CP_ACTIONS,
     ...monitoringActions({
       monitoring: { scrape: () => '', status: () => ({}) },
-      document: () => '{}',
+      document: async () => '{}',
       ...services,
     }),
   };

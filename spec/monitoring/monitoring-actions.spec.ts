@@ -1,6 +1,7 @@
 /** Covers src/monitoring: the responses of its paths, before a whole server. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { counter, type Figures } from '../../src/base/figures.ts';
 import { LocalRecord } from '../../src/cluster/shared-record.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
@@ -10,7 +11,7 @@ import { DIALECTS } from '../../src/surface/dialect.ts';
 import { pathsOf } from '../../src/surface/resource.ts';
 import { HttpTraffic } from '../../src/telemetry/http-traffic.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { readResponses } from '../http/response-reader.ts';
+import { type ReadResponse, readResponses } from '../http/response-reader.ts';
 import { socketTo } from '../http/test-client.ts';
 import { createTestServer } from '../http/test-server.ts';
 import { readMetrics } from '../telemetry/read-metrics.ts';
@@ -40,7 +41,7 @@ function monitored(stored?: { memoryBytes: number; memoryBytesMax: number }) {
     publishers: () => publishers,
   });
   let documents = 0;
-  const document = () => {
+  const document = async () => {
     documents++;
     return '{"openapi":"3.1.0"}';
   };
@@ -90,10 +91,14 @@ describe('metrics', () => {
 
 describe('openapi.json', () => {
   it('is made once', async () => {
-    const { ask, monitoring, documentCount } = monitored();
+    const { server, monitoring, documentCount } = monitored();
     assert.equal(documentCount(), 0);
     for (let count = 0; count < 3; count++) {
-      const { body, type } = ask('openapi.json?x');
+      const socket = socketTo(server);
+      socket.receive('GET /grid/openapi.json?x HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      while (socket.text === '') await nextTurn();
+      const [{ body, fields }] = readResponses(socket.text) as [ReadResponse];
+      const type = fields.get('content-type');
       assert.deepEqual([body, type], ['{"openapi":"3.1.0"}', 'application/json']);
     }
     assert.equal(documentCount(), 1);

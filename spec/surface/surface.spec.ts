@@ -115,6 +115,9 @@ describe('The surface', () => {
         for (const path of [...PATHS, ...unknown.map((each) => `${each}/unknown/x`)]) {
           for (const method of METHODS) {
             const groups = groupsOf(method, path);
+            // The document is loaded when it is requested, so that its response is later.
+            const isLater = path === 'openapi.json' && /GET|HEAD/.test(method);
+            if (isLater && enabled.includes('CLUSTER_READ')) continue;
             const { status, body } = ask(server, method, path, 'wrong&&&&');
             const what = `${method} ${path}: ${status} ${body}`;
             if (groups.some((each) => enabled.includes(each))) {

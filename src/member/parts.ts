@@ -31,7 +31,6 @@ import type { Actions } from '../surface/action.ts';
 import { CrossOriginPolicy } from '../surface/cross-origin-policy.ts';
 import { DIALECTS } from '../surface/dialect.ts';
 import { EndpointGroups } from '../surface/endpoint-groups.ts';
-import { openApiDocument } from '../surface/openapi/openapi-document.ts';
 import { pathsOf, resourcesOf, rowsOf } from '../surface/resource.ts';
 import { restApplication } from '../surface/rest-handler.ts';
 import { Router } from '../surface/router.ts';
@@ -328,14 +327,12 @@ function applicationsOf(
     ...CP_ACTIONS,
     ...monitoringActions({
       monitoring,
-      document: () =>
-        openApiDocument(rowsOf(ROUTES, compatibility), {
-          segment,
-          version: VERSION,
-          dialect,
-          login,
-          memberLogin,
-        }),
+      async document() {
+        // The code is only loaded if a client requests the document.
+        const { openApiDocument } = await import('../surface/openapi/openapi-document.ts');
+        const options = { segment, version: VERSION, dialect, login, memberLogin };
+        return openApiDocument(rowsOf(ROUTES, compatibility), options);
+      },
     }),
     ...healthActions(cluster, engine),
   };

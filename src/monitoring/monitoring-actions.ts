@@ -10,23 +10,23 @@ import type { MONITORING_ROUTES } from './monitoring-routes.ts';
 
 interface MonitoringParts {
   readonly monitoring: Pick<Monitoring, 'scrape' | 'status'>;
-  /** Returns the OpenAPI document. */
-  readonly document: () => string;
+  /** Resolves with the OpenAPI document. */
+  readonly document: () => Promise<string>;
 }
 
 export function monitoringActions({
   monitoring,
   document: makeDocument,
 }: MonitoringParts): Actions<typeof MONITORING_ROUTES> {
-  let document: Buffer | undefined;
+  let document: Promise<Buffer> | undefined;
   return {
     metrics({ request }) {
       const format = metricsFormat(request.head.fieldText(ACCEPT));
       request.respond(200, Span.of(format.contentType), monitoring.scrape(format));
     },
-    openApi({ request }) {
-      document ??= Buffer.from(makeDocument());
-      request.respond(200, JSON_TYPE, document);
+    openApi(call) {
+      document ??= makeDocument().then((text) => Buffer.from(text));
+      call.await(document, (bytes) => call.request.respond(200, JSON_TYPE, bytes));
     },
     memberStatus(call) {
       const { pathEnd, target } = call.request.head;
