@@ -1,6 +1,6 @@
 /**
  * Counts the traffic of the member's HTTP servers. All counts are in arrays of fixed size, so a response
- * costs a few additions. Reported as metrics, and read every second for the history.
+ * costs a few additions. Reported as metrics, and read once a second for the history.
  * Tested by http/traffic.spec.ts.
  */
 import { BUCKET_COUNT, bucketOf, DurationHistogram } from '../base/duration-histogram.ts';

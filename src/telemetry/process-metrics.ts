@@ -27,8 +27,11 @@ const METRICS = {
   version: gauge('nodejs_version_info', 'Version of Node', 'version'),
 };
 
-/** Interval of the timer that measures the lag, in ms. Its delays include it. */
-const RESOLUTION_MS = 20;
+/**
+ * Interval of the timer that measures the lag, in ms. Its delays include it. With 20 ms a GET costs 1 %
+ * more.
+ */
+const RESOLUTION_MS = 50;
 const NANOSECONDS = 1e9;
 
 export class ProcessMetrics {
