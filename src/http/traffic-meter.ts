@@ -10,7 +10,7 @@ export interface TrafficMeter {
   /** Counts bytes received from clients, and bytes handed to their carriers. */
   countReceived(bytes: number): void;
   countSent(bytes: number): void;
-  /** Called with the first work of each second of the wall clock that has any, in ms of the clock. */
+  /** Called with the first work in a second of the wall clock; `nowMs` is that of the clock. */
   onSecond(nowMs: number): void;
   /** Counts an accepted connection, or one that was refused because there were too many. */
   countConnection(isRefused: boolean): void;
