@@ -140,7 +140,7 @@ export class ResponseQueue implements BudgetUser {
     if (item !== undefined) this.#itemCount++;
   }
 
-  /** Ends the head of a response whose long value follows. */
+  /** Ends a response that is counted otherwise, or its head, which a long value follows. */
   endHead(): void {
     this.#runOthers++;
     this.end();
