@@ -14,7 +14,6 @@ import type {
   Leave,
   MembershipStore,
   RecordChange,
-  Refused,
 } from '../../src/cluster/membership-store.ts';
 import { SharedCluster } from '../../src/cluster/shared-cluster.ts';
 import type { FakeClock } from '../fake-clock.ts';
@@ -23,7 +22,6 @@ import { MemberClock } from '../world/member-clock.ts';
 import { World } from '../world/world.ts';
 
 export const LEASE_MS = 10_000;
-const REFUSED: Refused = { refused: true };
 
 export class ClusterWorld {
   readonly world: World;
@@ -126,6 +124,7 @@ export class TestMember {
         onOut: () => reported.push('out'),
         onUnreachable: () => reported.push('away'),
         onReachable: () => reported.push('back'),
+        onNotRemoved: () => reported.push('not removed'),
       },
       isDataSafe: () => this.isDataSafe,
       onStop: (because) => this.stops.push(because),
@@ -180,23 +179,25 @@ class StoreLine implements MembershipStore {
   }
 
   join(join: Join) {
-    return this.#step((store) => store.join(join));
+    return this.#change((store) => store.join(join));
   }
 
   heartbeat(heartbeat: Heartbeat) {
-    return this.#step((store) => store.heartbeat(heartbeat), REFUSED);
+    return this.#step((store) =>
+      this.#world.isStoreRefusing ? store.refuse(heartbeat) : store.heartbeat(heartbeat),
+    );
   }
 
   leave(member: Leave) {
-    return this.#step((store) => store.leave(member));
+    return this.#change((store) => store.leave(member));
   }
 
   change(change: RecordChange) {
-    return this.#step((store) => store.change(change));
+    return this.#change((store) => store.change(change));
   }
 
   stopAll(member: Incarnation) {
-    return this.#step((store) => store.stopAll(member));
+    return this.#change((store) => store.stopAll(member));
   }
 
   onHint(listener: () => void): void {
@@ -214,30 +215,24 @@ class StoreLine implements MembershipStore {
     return this.isCut || this.#world.isStoreAway;
   }
 
-  /** `refused` is the result of a store that refuses the step, if the step has such a result. */
-  #step<Answer>(
-    make: (store: FakeMembershipStore) => Promise<Answer>,
-    refused?: Answer,
-  ): Promise<Answer> {
+  #change<Answer>(make: (store: FakeMembershipStore) => Promise<Answer>): Promise<Answer> {
+    return this.#step((store) => {
+      if (this.#world.isStoreRefusing) throw new Error('NOREPLICAS');
+      return make(store);
+    });
+  }
+
+  #step<Answer>(make: (store: FakeMembershipStore) => Promise<Answer>): Promise<Answer> {
     return this.#steps.run(async () => {
       await this.#world.world.sleep(this.delayMs / 2);
       if (this.#isUnreachable) throw new Error('the store does not answer');
-      const answer = await this.#make(make, refused);
+      const answer = await make(this.#world.store);
       await this.#world.world.sleep(this.delayMs / 2);
       await new Promise<void>((resolve) => this.#clock.whenRunning(resolve));
       if (this.answersLost === 0 && !this.#isUnreachable) return answer;
       this.answersLost = Math.max(0, this.answersLost - 1);
       throw new OutcomeUnknown(new Error('the answer was lost'));
     });
-  }
-
-  #make<Answer>(
-    make: (store: FakeMembershipStore) => Promise<Answer>,
-    refused: Answer | undefined,
-  ): Promise<Answer> {
-    if (!this.#world.isStoreRefusing) return make(this.#world.store);
-    if (refused === undefined) return Promise.reject(new Error('NOREPLICAS'));
-    return Promise.resolve(refused);
   }
 }
 

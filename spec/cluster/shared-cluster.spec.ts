@@ -697,18 +697,41 @@ describe('Leases', () => {
     assert.equal(a.sees.length, 2);
   });
 
-  it('are not regained from a store that refuses all steps', async () => {
-    const { world, a, b } = await three();
+  it('are regained from a store that refuses all steps, unless it has removed the member', async () => {
+    const { world, a, b, c } = await three();
+    c.stop();
+    await world.pass(LEASE_MS - 2000);
     b.stop();
-    await world.pass(LEASE_MS / 2);
+    await world.pass(3000);
     world.isStoreRefusing = true;
     await world.pass(LEASE_MS);
-    b.resume();
+    for (const stopped of [b, c]) stopped.resume();
+    const accept = () => [a, b, c].map(({ cluster }) => cluster.acceptsWrites);
+    assert.deepEqual(accept(), [true, false, false]);
     await world.pass(3000);
-    assert.deepEqual([a.cluster.acceptsWrites, b.cluster.acceptsWrites], [true, false]);
+    assert.deepEqual(accept(), [true, true, false]);
+    assert.equal(c.cluster.joinNumber, 0);
     world.isStoreRefusing = false;
     await world.pass(1100);
-    assert.ok(b.cluster.acceptsWrites);
+    assert.deepEqual(accept(), [true, true, true]);
+  });
+
+  it('continue at another server that refuses all steps, for as long as it would find them', async () => {
+    const { world, members, a, b } = await three();
+    b.line.isCut = true;
+    world.isStoreRefusing = true;
+    world.store.move();
+    assert.ok(!a.cluster.acceptsWrites);
+    await world.pass(1100);
+    for (let seconds = 0; seconds < 60; seconds++) {
+      for (const { cluster } of members) assert.equal(cluster.acceptsWrites, cluster !== b.cluster);
+      await world.pass(1000);
+    }
+    world.isStoreRefusing = false;
+    await world.pass(LEASE_MS - 1000);
+    assert.equal(a.sees.length, 3);
+    await world.pass(2000);
+    assert.equal(a.sees.length, 2);
   });
 
   it('end when the store moves to another server, until a heartbeat succeeds there', async () => {

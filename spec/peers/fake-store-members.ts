@@ -6,6 +6,7 @@ import {
   FORGET,
   HEARTBEAT,
   JOIN,
+  LEASE,
   LEAVE,
   STOP_ALL,
 } from '../../src/engine/redis/member-scripts.ts';
@@ -77,6 +78,7 @@ export async function memberRound(
         });
       case 6:
         return chosen(
+          step(LEASE, (revision) => [uuid, number, isKnown ? revision : 0]),
           step(LEAVE, () => [uuid, number, stopsUpTo]),
           step(FORGET, () => [`${uuid}:${number}`]),
         );
@@ -87,7 +89,7 @@ export async function memberRound(
     }
   };
   try {
-    for (const { source } of [JOIN, HEARTBEAT, LEAVE, CHANGE, STOP_ALL, FORGET]) {
+    for (const { source } of [JOIN, HEARTBEAT, LEASE, LEAVE, CHANGE, STOP_ALL, FORGET]) {
       await pair.send(['SCRIPT', 'LOAD', source]);
     }
     for (let left = count; left > 0; left--) {

@@ -15,6 +15,7 @@ import {
   HEARTBEAT,
   JOIN,
   LAYOUT,
+  LEASE,
   LEAVE,
   OUT,
   STOP_ALL,
@@ -128,11 +129,8 @@ class ClusterRecord {
   }
 
   pass(caller?: StoredMember): void {
-    const gap = this.now - this.number('beaten');
+    const { ms, server, isMoved } = this.#shiftNow();
     this.set('beaten', this.now);
-    const ms = gap > GAP_MS ? gap - HEARTBEAT_MS : Math.min(gap, 0);
-    const [, server = ''] = /run_id:(\w+)/.exec(`${this.#run.call('INFO', 'server')}`) ?? [];
-    const isMoved = server !== this.get('server');
     if (isMoved) this.set('server', server);
     if (ms !== 0 || isMoved) {
       if (this.get('begun') !== '') this.set('limitEnd', this.number('limitEnd') + ms);
@@ -142,6 +140,24 @@ class ClusterRecord {
     const isOver: Select = (member) => member !== caller && Number(member.ends) <= this.now;
     this.remove(isOver);
     this.releaseReplaced(isOver);
+  }
+
+  /** Time until the end of the member's lease, as `pass` would leave it. */
+  leftMs(member: StoredMember): number {
+    const { ms, isMoved } = this.#shiftNow();
+    return this.#shiftedEnd(member, ms, isMoved) - this.now;
+  }
+
+  #shiftNow(): { readonly ms: number; readonly server: string; readonly isMoved: boolean } {
+    const gap = this.now - this.number('beaten');
+    const ms = gap > GAP_MS ? gap - HEARTBEAT_MS : Math.min(gap, 0);
+    const [, server = ''] = /run_id:(\w+)/.exec(`${this.#run.call('INFO', 'server')}`) ?? [];
+    return { ms, server, isMoved: server !== this.get('server') };
+  }
+
+  #shiftedEnd({ ends, leaseMs }: StoredMember, ms: number, isMoved: boolean): number {
+    const shifted = Number(ends) + ms;
+    return isMoved ? Math.max(shifted, this.now + Number(leaseMs)) : shifted;
   }
 
   stop(upTo: number): void {
@@ -206,8 +222,7 @@ class ClusterRecord {
 
   #shift(all: readonly StoredMember[], ms: number, isMoved: boolean): void {
     for (const member of all) {
-      const ends = Number(member.ends) + ms;
-      member.ends = `${isMoved ? Math.max(ends, this.now + Number(member.leaseMs)) : ends}`;
+      member.ends = `${this.#shiftedEnd(member, ms, isMoved)}`;
       member.seen = `${Number(member.seen) + Math.min(ms, 0)}`;
     }
   }
@@ -295,6 +310,12 @@ function heartbeat(record: ClusterRecord, args: readonly string[]): Value {
   return record.view(!isKnown, Number(joinNumber));
 }
 
+function lease(record: ClusterRecord, [uuid = '', joinNumber = '', known = '']: readonly string[]) {
+  const member = record.find(uuid, joinNumber);
+  if (member === undefined) return record.out();
+  return record.view(Number(known) !== record.number('revision'), record.leftMs(member));
+}
+
 function leave(
   record: ClusterRecord,
   [uuid = '', joinNumber = '', stopsUpTo = '']: readonly string[],
@@ -348,6 +369,7 @@ function step(run: (record: ClusterRecord, args: readonly string[]) => Value): S
 export const MEMBER_FUNCTIONS: readonly (readonly [Script, ScriptFunction])[] = [
   [JOIN, step(join)],
   [HEARTBEAT, step(heartbeat)],
+  [LEASE, step(lease)],
   [LEAVE, step(leave)],
   [CHANGE, step(change)],
   [STOP_ALL, step(stopAll)],

@@ -21,6 +21,7 @@ import {
   CHANGE,
   HEARTBEAT,
   JOIN,
+  LEASE,
   LEAVE,
   OUT,
   STOP_ALL,
@@ -74,6 +75,13 @@ export class FakeMembershipStore implements MembershipStore {
     const { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed } = heartbeat;
     const words = [uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed];
     return viewOrOut(this.#run(HEARTBEAT, words));
+  }
+
+  /** Returns the result of a heartbeat while the store refuses all steps. */
+  async refuse({ uuid, joinNumber, known }: Heartbeat): Promise<Refused | Out> {
+    const reply = this.#run(LEASE, [uuid, joinNumber, known]);
+    const view = viewOrOut(reply);
+    return 'out' in view ? view : { leftMs: reply[1] as number, view };
   }
 
   async leave({ uuid, joinNumber, stopsUpTo }: Leave): Promise<void> {

@@ -310,10 +310,11 @@ export class FakeServer {
     const run = SCRIPT_FUNCTIONS.get(sha);
     if (run === undefined) return this.#tryRights(args);
     // A script with flags is refused before it begins; another one at its first write.
-    if (source.startsWith('#!lua') && this.refusal !== undefined) {
-      throw new ErrorReply(this.refusal);
+    // One that writes nothing is executed.
+    if (/^#!lua(?!.*no-writes)/.test(source)) {
+      if (this.refusal !== undefined) throw new ErrorReply(this.refusal);
+      if (this.primary !== undefined) throw new ErrorReply(READ_ONLY);
     }
-    if (source.startsWith('#!lua') && this.primary !== undefined) throw new ErrorReply(READ_ONLY);
     return run(this.#scriptRun(sha, source, client), keys, args);
   }
 

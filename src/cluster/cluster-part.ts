@@ -158,5 +158,7 @@ function eventsIn(log: Log): MembershipEvents {
     onUnreachable: (error) =>
       log.error({ err: error }, `the cluster's store does not answer: ${reasonOf(error)}`),
     onReachable: () => log.info("the cluster's store answers again"),
+    onNotRemoved: (error) =>
+      log.warn(`listed as a member until its lease ends: the leave failed: ${reasonOf(error)}`),
   };
 }

@@ -189,9 +189,18 @@ export interface Out {
   readonly stopsUpTo: number;
 }
 
-/** The store currently accepts no steps of any member: nobody is removed, and nothing changes. */
+/**
+ * The store currently accepts no steps of any member: nobody is removed, and nothing changes. It
+ * only reads.
+ */
 export interface Refused {
-  readonly refused: true;
+  /**
+   * Time until the end of the caller's lease, in ms, as a heartbeat of another member would find it
+   * now: with the shift after a gap and the extension on another server. 0 or less if that would
+   * remove the caller. A later heartbeat finds no less of it.
+   */
+  readonly leftMs: number;
+  readonly view: ClusterView;
 }
 
 export interface RecordChange extends Incarnation {

@@ -6,8 +6,8 @@
  * GAP_MS. So it ends before the store's lease, even if the store's clock was set forward by too
  * little to be noticed. A member that was suspended beyond its lease has none until a heartbeat
  * succeeds, and the others need not wait for it. The clock must continue to run while the process
- * is stopped. A store that refuses all steps removes no member: while it does, the lease continues,
- * as the other members' leases do once the store accepts heartbeats again.
+ * is stopped. A store that refuses all steps removes no member: while it does, the lease is as long
+ * as the store would find it once it accepts heartbeats again.
  *
  * All steps are sent to the store, and completed, in the order of the calls, so the last view is
  * the newest. A rejoin begins when all changes of the previous life have completed.
@@ -74,6 +74,8 @@ export interface MembershipEvents {
   /** The store does not respond; called for the first failure in a row. */
   onUnreachable(error: unknown): void;
   onReachable(): void;
+  /** The store has not recorded the leave of this member. */
+  onNotRemoved(error: unknown): void;
 }
 
 /** Receives the results of the membership's steps. */
@@ -110,8 +112,6 @@ export class Membership {
   #lastNumber = 0;
   #leaseEndMs = 0;
   #touchedMs = 0;
-  /** Time at which the store last refused a heartbeat. */
-  #refusedMs = Number.NEGATIVE_INFINITY;
   /** Number of times that the store has moved to another server. */
   #moveCount = 0;
   /** The highest `stopsUpTo` that the store has reported. */
@@ -274,25 +274,14 @@ export class Membership {
       const heartbeat = { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed };
       const result = await store.heartbeat(heartbeat);
       if ('out' in result) return this.#handleOut(joinNumber, result);
-      if (!('refused' in result)) this.#applyView(joinNumber, result, result.text ?? undefined);
+      const { view, leftMs } = 'leftMs' in result ? result : { view: result, leftMs: leaseMs };
+      this.#applyView(joinNumber, view, view.text ?? undefined);
       if (this.#joinNumber !== joinNumber || this.#moveCount !== moveCount) return;
-      if ('refused' in result) this.#extend(sentMs);
-      else this.#touch(sentMs, sentMs + leaseMs - GAP_MS);
+      this.#touch(sentMs, sentMs + leftMs - GAP_MS);
     } catch (error) {
       if (!this.#isUnreachable) events.onUnreachable(error);
       this.#isUnreachable = true;
     }
-  }
-
-  /**
-   * Extends the lease by the time between two refused heartbeats: while the store refuses all
-   * steps, its leases are extended as well. A longer time may not consist entirely of refusals, so
-   * it does not count.
-   */
-  #extend(sentMs: number): void {
-    const refusedMs = sentMs - this.#refusedMs;
-    this.#refusedMs = sentMs;
-    this.#touch(sentMs, this.#leaseEndMs + (refusedMs <= GAP_MS ? refusedMs : 0));
   }
 
   #touch(sentMs: number, leaseEndMs: number): void {

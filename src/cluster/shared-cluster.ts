@@ -122,7 +122,7 @@ export class SharedCluster implements OwnCluster, MemberLife {
   async leave(): Promise<void> {
     this.#isDraining = true;
     this.#changes.close();
-    await this.#membership.leave().catch(this.#options.events.onUnreachable);
+    await this.#membership.leave().catch(this.#options.events.onNotRemoved);
   }
 
   async stopAll(because: string): Promise<void> {

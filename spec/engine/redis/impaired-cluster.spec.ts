@@ -1,8 +1,8 @@
 /**
  * Covers src/engine/redis/dispatcher.ts and src/engine/redis/redis-membership-store.ts. Members on
- * an impaired Cluster: the replica of the primary that stores the cluster's record is down, two
- * primaries are blocked, or the slot of that record is being moved. Only calls that need the
- * impaired part wait.
+ * an impaired Cluster: the replica of the primary that stores the cluster's record is down, or has
+ * replaced that primary; two primaries are blocked; the slot of that record is being moved. Only
+ * calls that need the impaired part wait.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -104,6 +104,25 @@ for (const minReplicas of [0, 1]) {
     }),
   );
 }
+
+test(
+  'members fail only changes of a failed primary whose replica has replaced it and needs a replica',
+  onMembers(async ({ cluster, members, primaries: [home, ...others], set }) => {
+    const [replica] = home.replication.servers;
+    const limit = () => replica!.run('CONFIG', 'SET', 'min-replicas-to-write', '1');
+    home.stop();
+    cluster.failOver(replica!);
+    limit();
+    while ((await set(0, others)).join() !== `${APPLIED}`);
+    assert.deepEqual(await set(IMPAIRED_MS, others), [APPLIED]);
+    assert.ok(!(await set(0, [replica!], BOTH)).includes(APPLIED));
+    for (const { cluster } of members) await assert.rejects(cluster.stopAll('POST /x'), /NOREPLICAS/);
+    home.listen();
+    cluster.rejoin(home, replica!);
+    limit();
+    while ((await set(0, [replica!, ...others], BOTH)).join() !== `${APPLIED}`);
+  }),
+);
 
 test(
   'members serve all calls while the slot of the record is migrating, on either side',

@@ -34,6 +34,7 @@ export function joiningMember(
       onOut: () => reports.push('out'),
       onUnreachable: () => reports.push('away'),
       onReachable: () => reports.push('back'),
+      onNotRemoved: () => reports.push('not removed'),
     },
     isDataSafe: () => engine.isDataSafe,
     onStop: (because) => reports.push(because),

@@ -17,8 +17,9 @@
  *
  * Times are in ms, by the server that runs the script. Numbers are stored as decimal digits, as the
  * server's JSON rounds numbers. A step needs little memory and the cluster must survive a lack of
- * it, so all steps are allowed when the server is out of memory. The first argument is the channel
- * of hints. Tested by redis-membership-store.spec.ts.
+ * it, so all steps are allowed when the server is out of memory; LEASE, which writes nothing, also
+ * when it refuses changes. The first argument is the channel of hints.
+ * Tested by redis-membership-store.spec.ts.
  */
 import {
   FORMER_MAX,
@@ -35,7 +36,7 @@ export const OUT = 'OUT';
 /** The data has another layout than the member that tries to join. */
 export const LAYOUT = 'LAYOUT';
 
-const COMMON = `#!lua flags=allow-oom
+const COMMON = `
 local RECORD = KEYS[1]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -107,19 +108,24 @@ local function releaseReplaced(isGone)
   if #gone > 0 then hint() end
 end
 
+local function shiftMs()
+  local gap = now - number('beaten')
+  return gap > ${GAP_MS} and gap - ${HEARTBEAT_MS} or math.min(gap, 0)
+end
+local function runId() return string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') end
+local function shiftedEnd(member, ms, isMoved)
+  local ends = member.ends + ms
+  return isMoved and math.max(ends, now + member.leaseMs) or ends
+end
 local function shift(all, ms, isMoved)
   for _, member in ipairs(all) do
-    local ends = member.ends + ms
-    if isMoved then ends = math.max(ends, now + member.leaseMs) end
-    member.ends = digits(ends)
+    member.ends = digits(shiftedEnd(member, ms, isMoved))
     member.seen = digits(member.seen + math.min(ms, 0))
   end
 end
 local function pass(caller)
-  local gap = now - number('beaten')
+  local ms, server = shiftMs(), runId()
   set('beaten', digits(now))
-  local ms = gap > ${GAP_MS} and gap - ${HEARTBEAT_MS} or math.min(gap, 0)
-  local server = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
   local isMoved = server ~= get('server')
   if isMoved then set('server', server) end
   if ms ~= 0 or isMoved then
@@ -163,8 +169,8 @@ end
 `;
 
 /** Defines a step. `argumentCount`: the number of arguments after the channel. */
-function step(source: string, argumentCount: number): Script {
-  return script(`${COMMON}${source}`, 1, 1 + argumentCount);
+function step(source: string, argumentCount: number, flags = 'allow-oom'): Script {
+  return script(`#!lua flags=${flags}${COMMON}${source}`, 1, 1 + argumentCount);
 }
 
 /**
@@ -262,6 +268,20 @@ return view(not isKnown, tonumber(joinNumber))`,
   6,
 );
 
+/**
+ * Arguments: uuid, join number, the revision that the member has. Returns a view with the remaining
+ * time of the lease first, as the next heartbeat of another member would find it; or OUT.
+ */
+export const LEASE = step(
+  `
+local member = find(ARGV[2], ARGV[3])
+if not member then return out() end
+local ends = shiftedEnd(member, shiftMs(), runId() ~= get('server'))
+return view(tonumber(ARGV[4]) ~= number('revision'), math.floor(ends - now))`,
+  3,
+  'no-writes',
+);
+
 /** Arguments: uuid, join number, `stopsUpTo`. */
 export const LEAVE = step(
   `
@@ -317,6 +337,6 @@ return 0`,
   1,
 );
 
-export const MEMBER_SCRIPTS = [JOIN, HEARTBEAT, LEAVE, CHANGE, STOP_ALL, FORGET].map(
+export const MEMBER_SCRIPTS = [JOIN, HEARTBEAT, LEASE, LEAVE, CHANGE, STOP_ALL, FORGET].map(
   ({ source }) => source,
 );

@@ -4,7 +4,8 @@
  * over a channel.
  *
  * A join and a change of the record need replicas. A heartbeat counts if the servers agree on the
- * primary that has replied to it (Servers.agreeOn), or if a replica has it.
+ * primary that has replied to it (Servers.agreeOn), or if a replica has it. If that primary refuses
+ * changes, which it does for all members, the lease is read instead.
  */
 import { OutcomeUnknown } from '../../base/errors.ts';
 import { SerialQueue } from '../../base/serial-queue.ts';
@@ -37,6 +38,7 @@ import {
   HEARTBEAT,
   JOIN,
   LAYOUT,
+  LEASE,
   LEAVE,
   OUT,
   STOP_ALL,
@@ -60,7 +62,6 @@ const GONE = Buffer.from('gone');
 const HEARTBEAT_REPLICAS = 1;
 /** Join numbers increase as long as the record exists, so a lower one shows its loss. */
 const RECORD_LOST = 'the servers have lost the record of the members, and perhaps data';
-const REFUSED: Refused = { refused: true };
 
 interface RedisMemberStoreOptions extends Pick<WakeUpsOptions, 'clock' | 'servers' | 'connection'> {
   readonly dispatcher: Dispatcher;
@@ -156,7 +157,7 @@ export class RedisMembershipStore implements MembershipStore {
   async heartbeat(heartbeat: Heartbeat): Promise<ClusterView | Out | Refused> {
     this.#hints.check();
     const result = await this.#steps.run(() => this.#heartbeat(heartbeat));
-    if ('refused' in result || 'out' in result) return result;
+    if ('leftMs' in result || 'out' in result) return result;
     const { view, goneCount } = result;
     if (view.members[0]?.joinNumber === heartbeat.joinNumber) {
       this.#options.onOldest();
@@ -243,20 +244,19 @@ export class RedisMembershipStore implements MembershipStore {
         return viewOrOut(reply);
       },
     };
+    let refusal: StepRefused | undefined;
     const result = await this.#send(write, reading).catch((error: Error) => {
       if (!(error instanceof StepRefused)) throw error;
-      server = error.server;
-      return error;
+      refusal = error;
+      return this.#send(this.#writer(LEASE, [uuid, joinNumber, known]), reading);
     });
     if ('out' in result) return result;
     const isAgreed = await servers.agreeOn(server!);
-    if (result instanceof Error) {
-      if (!isAgreed) throw result;
-      return REFUSED;
-    }
+    if (refusal !== undefined && !isAgreed) throw refusal;
     const counted = isAgreed ? result : await this.#send(write, reading, HEARTBEAT_REPLICAS);
     this.#server = addressText(server!);
-    return counted;
+    if (refusal === undefined || 'out' in counted) return counted;
+    return { leftMs: counted.first, view: counted.view };
   }
 
   #step<Value>(
@@ -328,11 +328,8 @@ const OBSTACLES: readonly string[] = [
 
 /** A server refuses changes for now, so the step was not executed. */
 class StepRefused extends Error {
-  readonly server: ServerAddress;
-
   constructor(server: ServerAddress, text: string) {
     super(`the server ${addressText(server)} refuses the step: ${text}`);
-    this.server = server;
   }
 }
 
