@@ -34,17 +34,38 @@ is_ready() {
   curl -sf --max-time 5 -o "$folder/ready" "127.0.0.1:$1/grid/health/ready"
 }
 
-stop() {
-  local file pid
-  [[ -d $folder ]] || return 0
-  # Members first, so that each leaves the cluster.
-  for file in "$folder"/member-*.pid "$folder"/server-*.pid; do
-    [[ -e $file ]] || continue
-    pid=$(<"$file")
-    kill "$pid" 2>/dev/null || true
-    for _ in {1..100}; do kill -0 "$pid" 2>/dev/null && sleep 0.1 || break; done
+# Sends SIGTERM to the processes of these files and waits for each, up to 10 seconds.
+terminate() {
+  local file
+  for file in "$@"; do [[ ! -e $file ]] || kill "$(<"$file")" 2>/dev/null || true; done
+  for file in "$@"; do
+    for _ in {1..100}; do [[ -e $file ]] && kill -0 "$(<"$file")" 2>/dev/null && sleep 0.1 || break; done
   done
+}
+
+stop() {
+  # Members first, so that each leaves the cluster.
+  terminate "$folder"/member-*.pid
+  terminate "$folder"/server-*.pid
   rm -rf "$folder"
+}
+
+configuration() {
+  cat <<CONFIGURATION
+port $1
+bind 127.0.0.1
+dir "$folder/server-$1"
+daemonize yes
+pidfile "$folder/server-$1.pid"
+logfile "$folder/server-$1.log"
+cluster-enabled yes
+cluster-node-timeout 2000
+cluster-require-full-coverage no
+appendonly yes
+shutdown-timeout 0
+min-replicas-to-write 1
+maxmemory-policy noeviction
+CONFIGURATION
 }
 
 start() {
@@ -54,10 +75,8 @@ start() {
   mkdir "$folder"
   for port in "${server_ports[@]}"; do
     mkdir "$folder/server-$port"
-    "$server" --port "$port" --bind 127.0.0.1 --dir "$folder/server-$port" --daemonize yes \
-      --pidfile "$folder/server-$port.pid" --logfile "$folder/server-$port.log" \
-      --cluster-enabled yes --cluster-node-timeout 2000 --cluster-require-full-coverage no \
-      --appendonly yes --shutdown-timeout 0 --min-replicas-to-write 1 --maxmemory-policy noeviction
+    configuration "$port" >"$folder/server-$port.conf"
+    "$server" "$folder/server-$port.conf"
     addresses+=("127.0.0.1:$port")
   done
   for port in "${server_ports[@]}"; do
@@ -89,10 +108,27 @@ Data written to one member can be read from another:
   curl -X DELETE $three/grid/rest/queues/jobs/10
   curl $three/grid/rest/cluster
 
-A failed primary is replaced by its replica within seconds. Acknowledged data is retained:
+A failed primary is replaced by its replica within seconds. No confirmed change is lost:
 
   kill -9 \$(cat $folder/server-${server_ports[0]}.pid)
   curl $two/grid/rest/maps/people/ada
+
+It has no replica now. So changes of its slots get 503, and a stop of the cluster, which cannot be
+recorded. All else is served:
+
+  curl -i -d 'Ada' $two/grid/rest/maps/people/ada
+  curl -i -d 'dev&' $one/grid/rest/management/cluster/clusterShutdown
+  curl -d 'Grace Hopper' $two/grid/rest/maps/people/grace
+
+The failed server becomes a replica when it is started again, and all changes are accepted:
+
+  $server $folder/server-${server_ports[0]}.conf
+  curl -d 'Ada King' $two/grid/rest/maps/people/ada
+
+A member that stops leaves the list of members:
+
+  curl -d 'dev&' $three/grid/rest/management/cluster/memberShutdown
+  curl $one/grid/rest/cluster
 
 Logs are in $folder. To stop everything: make cluster-stop
 TOUR

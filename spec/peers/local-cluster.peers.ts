@@ -36,24 +36,41 @@ async function shell(command: string): Promise<string> {
 
 after(() => script('stop'));
 
-test('make cluster prints commands that work, even after a primary was killed', async () => {
+/** Repeats the command until its output matches: servers and members need time to react. */
+async function until(command: string, pattern: RegExp): Promise<string> {
+  const end = performance.now() + FAILOVER_MS_MAX;
+  for (;;) {
+    const output = await shell(command);
+    if (pattern.test(output)) return output;
+    assert.ok(performance.now() < end, `${command}: ${output}`);
+    await sleep(200);
+  }
+}
+
+test('make cluster prints commands that work, also while a server is down', async () => {
   const commands = (await script('start'))
     .split('\n')
     .filter((line) => line.startsWith('  '))
     .map((line) => line.trim());
-  assert.equal(commands.length, 7, commands.join('\n'));
-  const [set, get, offer, poll, cluster, kill, getAgain] = commands as [string, ...string[]];
-  assert.equal(await shell(set), '');
-  assert.equal(await shell(get ?? ''), 'Ada Lovelace');
-  assert.equal(await shell(offer ?? ''), '');
-  assert.equal(await shell(poll ?? ''), 'first');
-  assert.equal((await shell(cluster ?? '')).match(/"address"/g)?.length, 3);
-  await shell(kill ?? '');
-  const end = performance.now() + FAILOVER_MS_MAX;
-  while ((await shell(getAgain ?? '')) !== 'Ada Lovelace') {
-    assert.ok(performance.now() < end, 'the primary has not been replaced');
-    await sleep(200);
-  }
+  assert.equal(commands.length, 14, commands.join('\n'));
+  const next = (): string => commands.shift() ?? '';
+  assert.equal(await shell(next()), '');
+  assert.equal(await shell(next()), 'Ada Lovelace');
+  assert.equal(await shell(next()), '');
+  assert.equal(await shell(next()), 'first');
+  assert.equal((await shell(next())).match(/"address"/g)?.length, 3);
+  await shell(next());
+  await until(next(), /^Ada Lovelace$/);
+  const [setAgain, stopAll] = [next(), next()];
+  const refused = /^HTTP\/1\.1 503 .*Grid-Outcome: not-applied.*too few replicas/s;
+  await until(setAgain, refused);
+  assert.match(await shell(stopAll), /^HTTP\/1\.1 503 .*Cannot stop the cluster: .*NOREPLICAS/s);
+  assert.equal(await shell(next()), '');
+  await shell(next());
+  await until(next(), /^$/);
+  assert.equal(await shell(next()), '{"status":"success"}');
+  const list = await until(next(), /^(?:(?!"address").)*(?:"address"(?:(?!"address").)*){2}$/);
+  assert.ok(!list.includes(`:${SERVER_PORT + 8}"`), list);
 });
 
 test('make cluster-stop ends members and servers, and removes their files', async () => {
