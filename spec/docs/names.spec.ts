@@ -31,6 +31,8 @@ const OTHER_WORDS = new Set([
     'maxmemory-policy',
     'min-replicas-to-write',
   ],
+  // A setting of haproxy.
+  'retry-on',
   // A value of the header field Grid-Outcome.
   'not-applied',
 ]);

@@ -103,20 +103,22 @@ async function converse(
 
 const POST = requestBytes('POST', 'maps/m/k', Buffer.from('value'));
 
-/** A member that can be stopped, and started again on the port of its first start. */
+/** A member that can be stopped, and started again on the ports of its first start. */
 export class RestartedMember {
   readonly #flags: readonly string[];
   #running: Awaited<ReturnType<typeof serve>> | undefined;
   port = 0;
+  healthPort = 0;
 
   constructor(...flags: string[]) {
     this.#flags = ['--enable-group', 'DATA', ...flags];
   }
 
   async start(): Promise<void> {
-    const flags = this.port === 0 ? this.#flags : [...this.#flags, '--port', String(this.port)];
-    this.#running = await serve(...flags);
+    const ports = ['--port', String(this.port), '--health-port', String(this.healthPort)];
+    this.#running = await serve(...this.#flags, ...ports);
     this.port = this.#running.port;
+    this.healthPort = this.#running.healthPort;
   }
 
   /** Stops the member; rejects if its exit code is not 0. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { parse } from 'yaml';
-import { packaged } from './example-proxies.ts';
+import { packaged } from './packaged-files.ts';
 
 export interface Rule {
   readonly alert: string;

@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { ALERT_CASES, type AlertCase } from './alert-cases.ts';
-import { packaged } from './example-proxies.ts';
 import { promtool, RULES, type Rule, TARGETS } from './monitoring-examples.ts';
+import { packaged } from './packaged-files.ts';
 import { ROOT, runChecked, toolFolder } from './tools.ts';
 
 const folder = temporaryFolder();

@@ -8,16 +8,14 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
 import { freePort } from '../free-port.ts';
 import { serve, start } from '../integration/member-process.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { PROXIES, packaged } from './example-proxies.ts';
+import { packaged } from './packaged-files.ts';
 import { ROOT, runChecked, toolFolder } from './tools.ts';
 
 /** Limit for the stop of a member after its shutdown delay, in s (src/cli/serve.ts). */
@@ -79,47 +77,6 @@ test('a member notifies systemd when it serves and when it stops', {
   while (!received.includes('STOPPING=1')) await sleep(10);
   assert.ok(member.lines.every(({ level }) => level === 'info'));
 });
-
-test('haproxy and nginx accept their examples', () => {
-  outputOf('haproxy', 'haproxy', ['-c', '-f', join(ROOT, 'packaging/haproxy.cfg')]);
-  outputOf('nginx', 'nginx', ['-t', ...PROXIES.nginx(folder, (text) => text)]);
-});
-
-/** Sends a request with that Host to the port; resolves with the status and content. */
-async function responseOf(port: number, host: string): Promise<string> {
-  const socket = connect(port, '127.0.0.1');
-  const fields = `Host: ${host}\r\nConnection: close`;
-  socket.write(`GET /grid/rest/maps/m/a%2Fb HTTP/1.1\r\n${fields}\r\n\r\n`);
-  const [head = '', body = ''] = (await text(socket)).split('\r\n\r\n');
-  return `${head.split(' ')[1]} ${body}`;
-}
-
-for (const [proxy, wordsOf] of Object.entries(PROXIES)) {
-  test(`${proxy} with its example forwards requests to a member on the same machine`, async (t) => {
-    const name = 'grid.example.org';
-    const allowing = await serve('--enable-group', 'DATA', '--allowed-hosts', name);
-    const other = await serve('--enable-group', 'DATA');
-    for (const { child } of [allowing, other]) t.after(() => stop(child));
-    for (const [{ port }, isAllowed] of [[allowing, true] as const, [other, false] as const]) {
-      const proxyPort = await freePort();
-      const adapt = (text: string): string =>
-        text.replaceAll(':8080', `:${proxyPort}`).replaceAll(':5701', `:${port}`);
-      const running = spawn(proxy, wordsOf(folder, adapt), { stdio: 'ignore' });
-      t.after(() => stop(running));
-      const local = `127.0.0.1:${proxyPort}`;
-      while (!/^204 /.test(await responseOf(proxyPort, local).catch(() => ''))) {
-        assert.equal(running.exitCode, null);
-        await sleep(20);
-      }
-      assert.equal(await responseOf(proxyPort, `localhost:${proxyPort}`), '204 ');
-      const named = await responseOf(proxyPort, name);
-      if (isAllowed) assert.equal(named, '204 ');
-      else assert.match(named, /^403 .*Cannot serve Host ..grid\.example\.org.*--allowed-hosts/);
-      assert.match(await responseOf(proxyPort, 'evil.example'), /^403 .*Cannot serve Host/);
-      await stop(running);
-    }
-  });
-}
 
 interface Manifest {
   readonly kind: string;
