@@ -115,6 +115,19 @@ test('flags override variables', async () => {
   assert.match(ca.errors, /^Cannot use GRID_CA "\/nowhere\/ca": ENOENT/);
 });
 
+test('administrative calls authenticate with --cluster-name, else GRID_CLUSTER_NAME, else dev', async () => {
+  const state = ['cluster', 'state', '--address', at(member)];
+  const path = 'POST /grid/rest/management/cluster/state';
+  for (const [flags, environment, name] of [
+    [[], {}, 'dev'],
+    [[], { GRID_CLUSTER_NAME: 'blue' }, 'blue'],
+    [['--cluster-name', 'green'], { GRID_CLUSTER_NAME: 'blue' }, 'green'],
+  ] as const) {
+    const { received } = await run([...state, ...flags], environment);
+    assert.deepEqual(received, [`${path}  ${name}&`]);
+  }
+});
+
 test('the client sends a certificate to a member that requests one', async () => {
   const address = [
     '--address',
