@@ -36,9 +36,17 @@ export const PERSISTENCE_SETTINGS = {
   dataDirectory: textSetting({
     path: 'persistence.base-dir',
     aliases: ['hot-restart-persistence.base-dir'],
-    flag: { name: '--data-dir', argument: 'DIR', implies: { persistenceEnabled: 'true' } },
+    flag: {
+      name: '--data-dir',
+      argument: 'DIR',
+      about:
+        'Store the data in this directory; created if it is missing (a path; default none: without ' +
+        'persistence.enabled in a file, the data is lost when the process ends)',
+      implies: { persistenceEnabled: 'true' },
+    },
     about: 'Directory of the data; created if it is missing',
     fallback: 'persistence',
+    fallbackText: 'persistence, if persistence.enabled is true; otherwise no data is stored',
     ...pathRule,
   }),
   backupDirectory: textSetting({

@@ -124,13 +124,14 @@ export type SurfaceConfig = ValuesOf<typeof SURFACE_SETTINGS>;
 function groupFlag(name: string, enabled: boolean): Flag {
   const does = enabled ? 'Serve' : 'Do not serve';
   const served = ENDPOINT_GROUP_NAMES.filter((group) => ENDPOINT_GROUPS[group]);
+  const fallback = enabled ? 'default' : 'default none; those served by default are';
   return {
     ...(enabled ? { implies: { restEnabled: 'true' } } : {}),
     name,
     argument: 'GROUP',
     about:
       `${does} the endpoints of the group: ${ENDPOINT_GROUP_NAMES.join(', ')} or all ` +
-      `(repeatable; default ${served.join(', ')})`,
+      `(repeatable; ${fallback} ${served.join(', ')})`,
     expects: `one of ${ENDPOINT_GROUP_NAMES.join(', ')}, all`,
     split(text) {
       const names = text.toLowerCase() === 'all' ? ENDPOINT_GROUP_NAMES : [text];
