@@ -34,7 +34,10 @@ const WRITERS: Readonly<Record<Shell, (all: readonly Completed[]) => string>> = 
 function completedOf(command: Command, words: readonly string[]): readonly Completed[] {
   const own: Completed = {
     words,
-    commands: command.commands.map((each) => ({ word: each.name(), about: each.description() })),
+    commands: command.commands.map((each) => ({
+      word: each.name(),
+      about: each.summary() || each.description(),
+    })),
     flags: [
       ...command.options.map(({ long, description }) => ({ word: long ?? '', about: description })),
       { word: '--help', about: 'Help' },

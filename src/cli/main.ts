@@ -28,6 +28,7 @@ import {
   EXIT_USAGE,
   type ExitCode,
 } from './exit-code.ts';
+import { HELP_LAYOUT, helpWidth } from './help-layout.ts';
 import { OutputError, print, type Streams } from './output.ts';
 import { loadShown } from './progress.ts';
 import { type StartMember, serve } from './serve.ts';
@@ -72,6 +73,11 @@ function reportOutput(error: OutputError, words: readonly string[], streams: Str
   return OF_OWN_FILES.has(words[0] ?? '') ? EXIT_FAILED : EXIT_NOT_PRINTED;
 }
 
+/** The end of the description of a command with the flags of the settings. */
+const PRECEDENCE =
+  '\n\nFlags override variables of the environment, such as GRID_HOST and GRID_CLUSTER_NAME. ' +
+  'Variables override the file of --config.';
+
 /** Commands that end with the exit codes of a member instead of a client. */
 const OF_OWN_FILES: ReadonlySet<string> = new Set(['config', 'repair', 'restore']);
 
@@ -93,16 +99,23 @@ function readCommandLine(
   let order: Work | undefined;
   const program = new Command('gridnode')
     .description('An in-memory data store with an HTTP API: maps and queues')
-    .version(VERSION)
+    .version(VERSION, '-V, --version', 'Print the version')
+    .helpOption('-h, --help', 'Print this help')
+    .helpCommand('help [command]', 'Print the help of a command')
     .exitOverride()
+    .configureHelp(HELP_LAYOUT)
     .configureOutput({
       writeOut: (text) => help.push(text),
       writeErr: (text) => streams.stderr.write(text),
+      getOutHelpWidth: () => helpWidth(process.env, streams.stdout.columns),
+      getErrHelpWidth: () => helpWidth(process.env, streams.stderr.columns),
       outputError: (text, write) => write(text + javaHint(text)),
     });
+  const about = 'Serve maps, queues, health and cluster status until a signal stops it';
   const serving = program
     .command('serve')
-    .description('Serve maps, queues, health and cluster status until a signal stops it');
+    .summary(about)
+    .description(about + PRECEDENCE);
   const requestToServe = addFlags(serving);
   serving.action(() => {
     const request = requestToServe();
@@ -124,9 +137,11 @@ function readCommandLine(
  * whole command line is read.
  */
 function addOthers(program: Command, streams: Streams, order: (work: Work) => void): void {
+  const about = 'Print the effective configuration and the source of each value';
   const showing = program
     .command('config')
-    .description('Print the effective configuration and the source of each value')
+    .summary(about)
+    .description(about + PRECEDENCE)
     .option('--json', 'Print an object of {path: {value, source}}')
     .option('--example', 'Print a file with every setting as a comment instead');
   const requestToShow = addFlags(showing);

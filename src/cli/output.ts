@@ -4,8 +4,13 @@ import type { Readable, Writable } from 'node:stream';
 /** The three streams of a command: those of the process, or substitutes in tests. */
 export interface Streams {
   readonly stdin: Readable & { readonly isTTY?: boolean };
-  readonly stdout: Writable;
-  readonly stderr: Writable & { readonly isTTY?: boolean };
+  readonly stdout: Writable & Screen;
+  readonly stderr: Writable & Screen & { readonly isTTY?: boolean };
+}
+
+interface Screen {
+  /** Width of the terminal, if it is one. */
+  readonly columns?: number;
 }
 
 /** Standard output cannot be written. */
