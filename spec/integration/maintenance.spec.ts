@@ -241,7 +241,7 @@ describe('gridnode repair', () => {
       report.output,
       /^log-\d+: at byte \d+: \d+ bytes are damaged; there seems to have been /,
     );
-    assert.match(report.output, /\n1 damage; \d+ records of \d+ bytes are whole\n$/);
+    assert.match(report.output, /\ndamage in 1 place; whole: \d+ records, \d+ (bytes|kB)\n$/);
     const to = join(directory, 'saved');
     const saved = await run('repair', '--data-dir', data, '--to', to);
     assert.equal(saved.code, 0, saved.errors);
@@ -253,7 +253,7 @@ describe('gridnode repair', () => {
     assert.equal(await member.stop(), 0);
     const whole = await run('repair', '--data-dir', to);
     assert.equal(whole.code, 0);
-    assert.match(whole.output, /^0 damages; /);
+    assert.match(whole.output, /^no damage: \d+ records?, \d+ (bytes|kB)\n$/);
   });
 });
 
@@ -337,7 +337,7 @@ describe('a member on damaged data', () => {
     assert.equal(await next.stop(), 0);
     assert.ok(readFileSync(join(data, 'damaged-1', name)).equals(before));
     const aside = await run('repair', '--data-dir', join(data, 'damaged-1'));
-    assert.match(aside.output, /\n1 damage; \d+ records/);
+    assert.match(aside.output, /\ndamage in 1 place; whole: \d+ records/);
   });
 
   it(`with ${PARTIAL} starts with the readable data, and logs the damage`, async () => {

@@ -116,7 +116,7 @@ describe('a source that is killed', () => {
     await stopped(second);
     assert.deepEqual(
       second.lines.map(({ msg }) => msg).filter((msg) => msg.includes('3 events were not sent')),
-      ['WAN publisher: 3 events were not sent: they stay queued'],
+      ['WAN publisher: 3 events were not sent; the queue is kept'],
     );
     const third = await started({ dataDirectory, grid });
     assert.equal(await queueSize(third.client), 3);

@@ -78,7 +78,7 @@ describe('WanReplications.check', () => {
     assert.deepEqual([stage, entriesToSync, checkedPartitions], ['STARTED', -1, -1]);
     const status = await members.a.ended(uuid);
     assert.equal(status.stage, 'FAILED');
-    assert.match(status.message ?? '', /7 partitions here and 13 at the target/);
+    assert.match(status.message ?? '', /partition-count is 7 here and 13 at the target/);
     assert.equal(await synchronise(members, 'map'), 500);
   });
 
@@ -120,6 +120,6 @@ describe('WanReplications.synchronise after a check', () => {
     const again = durableMember(network, 'b', [], { partitionCount: 13, dataSet: 'x' });
     assert.equal(await synchronise(members), 1000);
     assert.deepEqual(again.engine.contents(), a.engine.contents());
-    assert.match(a.log.lines.join('\n'), /warn WAN sync: all of map "map" is sent: .*partitions/);
+    assert.match(a.log.lines.join('\n'), /warn WAN sync: all of map "map" is sent: .*partition-count/);
   });
 });

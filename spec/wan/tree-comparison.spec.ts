@@ -188,7 +188,7 @@ describe('compareMap fails', () => {
 
   it('if the target has another number of partitions', async () => {
     const source = new ComparedSide();
-    const message = /there are 271 partitions here and 13 at the target$/;
+    const message = /partition-count is 271 here and 13 at the target$/;
     await assert.rejects(compare(source, new ComparedSide({ partitionCount: 13 })), { message });
   });
 

@@ -2,8 +2,10 @@
  * `gridnode backup list`, `verify` and `prune`: the backups in a directory, without a member; and
  * `gridnode restore`.
  */
+
 import { join } from 'node:path';
 import { GridError } from '../base/errors.ts';
+import { counted } from '../base/quantities.ts';
 import {
   backupsBeyond,
   listBackups,
@@ -115,7 +117,8 @@ export async function restoreBackup(
       restore(source, target, progress.add, newMember === true),
     ).finally(() => progress.end());
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-    const summary = `${files.length} files of ${bytes} bytes: the data stored at ${of}`;
+    const size = `${counted(files.length, 'file')} of ${counted(bytes, 'byte')}`;
+    const summary = `${size}: the data stored at ${of}`;
     await printLine(streams, json ? JSON.stringify({ of, files: files.length, bytes }) : summary);
     return EXIT_CLEAN;
   });

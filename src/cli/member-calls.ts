@@ -2,7 +2,9 @@
  * The commands of `gridnode cluster` and `gridnode wan` that are one call each: the row of the
  * call, which has its request and its words, and how its response is shown.
  */
+
 import type { NamedConfig } from '../administration/configuration-actions.ts';
+import { counted } from '../base/quantities.ts';
 import type { MemberInfo } from '../cluster/cluster.ts';
 import { ROUTES } from '../member/routes.ts';
 import type { MemberStatus } from '../monitoring/member-status.ts';
@@ -120,25 +122,28 @@ function showStatus({
   const lines: readonly (readonly [string, string])[] = [
     ['member', `${member.name}  ${member.address ?? ''}  gridnode ${member.version}`],
     ['started', new Date(member.startTime).toISOString()],
-    ['cluster', `${cluster?.name}  ${cluster?.state}  ${membersOf(health?.clusterSize)}`],
+    [
+      'cluster',
+      `${cluster?.name}  ${cluster?.state}  ${counted(health?.clusterSize ?? 0, 'member')}`,
+    ],
     ['health', `${health?.nodeState}  ${health?.clusterSafe ? 'safe' : 'not safe'}`],
-    ['requests', `${last(history?.requests)} a second, ${last(history?.errors)} errors`],
+    ['requests', `${last(history?.requests)} a second, ${counted(last(history?.errors), 'error')}`],
     ['durations', `p50 ${last(history?.p50Ms)} ms, p99 ${last(history?.p99Ms)} ms`],
-    ['connections', `${http?.connections}, ${http?.inFlightBytes} bytes in flight`],
+    ['connections', `${http?.connections}, ${counted(http?.inFlightBytes ?? 0, 'byte')} in flight`],
     ['memory', describeMemory(memory)],
   ];
   const further: (readonly [string, string])[] = [];
   if (persistence) {
     const { sync, logBytes, diskFull, diskFailed } = persistence;
     const disk = diskFailed ? ', disk failed' : diskFull ? ', disk full' : '';
-    further.push(['persistence', `sync ${sync}, log ${logBytes} bytes${disk}`]);
+    further.push(['persistence', `sync ${sync}, log ${counted(logBytes, 'byte')}${disk}`]);
   }
-  if (wan) further.push(['wan', `${wan.publishers} publishers, ${wan.queuedEvents} events wait`]);
+  if (wan) {
+    const publishers = counted(wan.publishers, 'publisher');
+    const events = counted(wan.queuedEvents, 'event waits', 'events wait');
+    further.push(['wan', `${publishers}, ${events}`]);
+  }
   return [...lines, ...further].map(([name, text]) => `${name.padEnd(12)} ${text}`).join('\n');
-}
-
-function membersOf(count = 0): string {
-  return count === 1 ? '1 member' : `${count} members`;
 }
 
 function describeMemory(memory: CallResponse['memory']): string {

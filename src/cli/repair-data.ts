@@ -2,6 +2,7 @@
  * `gridnode repair`: lists the damage in a data directory, and saves the readable data elsewhere.
  * Tested by odd-directories.spec.ts.
  */
+import { counted, sizeText } from '../base/quantities.ts';
 import { SETTINGS } from '../member/settings.ts';
 import type { Finding } from '../persistence/findings.ts';
 import { repair } from '../persistence/repair.ts';
@@ -38,7 +39,7 @@ export async function repairData(options: Repairing, streams: Streams): Promise<
     try {
       const yieldToEventLoop = () => {
         const seconds = Math.floor((performance.now() - beginMs) / 1000);
-        progress.show(`${seconds} s, ${findings.length} findings`);
+        progress.show(`${seconds} s, ${counted(findings.length, 'finding')}`);
         return new Promise<void>((next) => setImmediate(next));
       };
       const onFinding = (finding: Finding) => findings.push(finding);
@@ -73,9 +74,10 @@ async function printFindings(
   for (const finding of findings) await printLine(streams, describe(finding));
   if (saved === undefined) return;
   const { records, bytes, damages } = saved;
-  const damaged = damages === 1 ? '1 damage' : `${damages} damages`;
-  const whole = `${damaged}; ${records} records of ${bytes} bytes are whole`;
-  await printLine(streams, to === undefined ? whole : `${whole}, and in "${to}"`);
+  const whole = `${counted(records, 'record')}, ${sizeText(bytes)}`;
+  const found = damages === 0 ? 'no damage' : `damage in ${counted(damages, 'place')}`;
+  if (to !== undefined) await printLine(streams, `${found}; saved to "${to}": ${whole}`);
+  else await printLine(streams, damages === 0 ? `${found}: ${whole}` : `${found}; whole: ${whole}`);
 }
 
 /**

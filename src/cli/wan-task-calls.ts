@@ -2,7 +2,9 @@
  * `gridnode wan sync`, `check` and `progress`: start tasks in the member, and show their progress.
  * Tested by integration/wan-sync.spec.ts.
  */
+
 import { setTimeout as passed } from 'node:timers/promises';
+import { counted } from '../base/quantities.ts';
 import { ROUTES } from '../member/routes.ts';
 import type { Route } from '../surface/route.ts';
 import type { TaskStatus } from '../wan/wan-status.ts';
@@ -118,12 +120,12 @@ function lineOf(status: TaskStatus): string {
     `${wanReplicationName} ${wanPublisherId}`,
     ...(isCompared
       ? [
-          `${differentPartitions} of ${checkedPartitions} partitions differ`,
-          `${differentLeaves} of ${checkedLeaves} leaves`,
-          `${status.entriesToSync} entries to sync`,
+          `${differentPartitions} of ${counted(checkedPartitions, 'partition')} differ`,
+          `${differentLeaves} of ${counted(checkedLeaves ?? 0, 'leaf', 'leaves')}`,
+          counted(status.entriesToSync ?? 0, 'entry to sync', 'entries to sync'),
         ]
       : []),
-    ...(notTaken > 0 ? [`${notTaken} entries not taken`] : []),
+    ...(notTaken > 0 ? [counted(notTaken, 'entry not taken', 'entries not taken')] : []),
     ...(message === undefined ? [] : [message]),
   ].join('  ');
 }

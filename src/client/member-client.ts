@@ -7,6 +7,7 @@
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { TIMER_MS_MAX } from '../base/clock.ts';
+import { counted } from '../base/quantities.ts';
 
 /** Time limit of the response to a request that does not wait, in ms. */
 const RESPONSE_TIMEOUT_MS = 30_000;
@@ -89,7 +90,7 @@ export function callMember(location: MemberLocation, call: MemberRequest): Promi
     );
     const waitMs = RESPONSE_TIMEOUT_MS + 1000 * Math.max(0, call.waitSeconds ?? 0);
     request.setTimeout(Math.min(waitMs, TIMER_MS_MAX), () => {
-      request.destroy(new Error(`no response for ${Math.round(waitMs / 1000)} seconds`));
+      request.destroy(new Error(`no response for ${counted(Math.round(waitMs / 1000), 'second')}`));
     });
     request.on('error', (error) => fail(reasonOf(error) + hintOf(error, url)));
     request.end(call.body);

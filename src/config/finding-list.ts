@@ -3,6 +3,7 @@
  * Composing a message takes time, mostly for the search for the nearest known name, so it is done
  * only for listed findings. Tested by bounds.spec.ts.
  */
+import { counted } from '../base/quantities.ts';
 import { type Finding, finding, type Severity } from './finding.ts';
 import { formatPlace, type Place } from './source.ts';
 
@@ -64,24 +65,24 @@ type Listed = Pick<FindingList, 'listed' | 'count'>;
  * Returns the first FINDINGS_MAX findings and, if there are more, one with the number of the
  * others.
  */
-export function shown({ listed, count }: Listed, things: string): Finding[] {
+export function shown({ listed, count }: Listed, thing: string): Finding[] {
   const first = listed.slice(0, FINDINGS_MAX);
   const left = count - first.length;
   const severity = first[0]?.severity ?? 'error';
-  return left === 0 ? first : [...first, finding(severity, moreOf(left, things))];
+  return left === 0 ? first : [...first, finding(severity, moreOf(left, thing))];
 }
 
 /**
  * Returns the first FINDINGS_MAX texts and, if there are more, one with the number of the others.
  */
-export function bounded(texts: readonly string[], things: string): string[] {
+export function bounded(texts: readonly string[], thing: string): string[] {
   const first = texts.slice(0, FINDINGS_MAX);
   const left = texts.length - first.length;
-  return left === 0 ? first : [...first, moreOf(left, things)];
+  return left === 0 ? first : [...first, moreOf(left, thing)];
 }
 
-function moreOf(count: number, things: string): string {
-  return `${count} more ${things} are not shown`;
+function moreOf(count: number, thing: string): string {
+  return `${counted(count, `more ${thing} is`, `more ${thing}s are`)} not shown`;
 }
 
 /** Compares two findings of the same file by line and column. */

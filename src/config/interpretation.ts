@@ -177,7 +177,7 @@ export function unusedWarnings(unused: readonly Statement[]): Finding[] {
     section.names.add(namedInSection(path, pattern));
   }
   return [...sections].map(([section, { where, names }]) => {
-    const listed = bounded([...names], 'names').join(', ');
+    const listed = bounded([...names], 'name').join(', ');
     return finding('warning', `Ignored settings in ${section}: ${listed}`, where);
   });
 }
@@ -244,7 +244,7 @@ export function translateAdvancedNetwork(
   used.push({ ...enabled, path: restEnabled.split('.'), pattern: restEnabled, text });
   if (overridden.length === 0) return { statements: used, warnings: [] };
   const names = [...new Set(overridden.map(({ path }) => pathText(path)))];
-  const named = bounded(names, 'settings').join(', ');
+  const named = bounded(names, 'setting').join(', ');
   const warning = `Overridden by advanced-network, which is enabled: ${named}`;
   return { statements: used, warnings: [finding('warning', warning)] };
 }

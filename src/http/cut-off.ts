@@ -1,4 +1,6 @@
 /** The losses of clients whose server ends immediately. */
+import { counted } from '../base/quantities.ts';
+
 export interface CutOff {
   /** Number of connections with unanswered requests, unsent responses or unread input. */
   readonly connections: number;
@@ -19,7 +21,7 @@ export function describeCutOff({
 }: CutOff): string | undefined {
   if (connections === 0) return undefined;
   return (
-    `${connections} connections: at least ${requests} requests not fully answered, ` +
-    `${responseBytes} bytes of responses not delivered`
+    `${counted(connections, 'connection')}: at least ${counted(requests, 'request')} not fully ` +
+    `answered, ${counted(responseBytes, 'byte')} of responses not delivered`
   );
 }

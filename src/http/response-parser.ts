@@ -3,6 +3,7 @@
  * ends with its connection. Interim responses (1xx) are skipped.
  * Tested by wan/http-transport.spec.ts.
  */
+import { counted } from '../base/quantities.ts';
 import { INPUT_BYTES_MAX, type Llhttp, llhttp } from './llhttp.ts';
 import { OK, PAUSED, type ParserListener, QUIET, REFUSED } from './parser-listener.ts';
 
@@ -61,7 +62,8 @@ export class ResponseParser {
       if (result !== OK && result !== PAUSED) throw this.#fault(result);
       if (this.#isComplete) {
         const at = start + this.#llhttp.resume(this.#pointer);
-        if (at < length) throw new Error(`${length - at} bytes follow the response`);
+        if (at < length)
+          throw new Error(`${counted(length - at, 'byte follows', 'bytes follow')} the response`);
         return true;
       }
       if (!this.#isInBody) this.#headBytes += end - start;

@@ -153,8 +153,8 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
       ...unusedWarnings(reading.unused.filter((each) => !wan.reading.used.has(each))),
       ...refused.end(),
       ...wan.reading.refused.end(),
-      ...shown(wan.reading.warnings, 'warnings'),
-      ...(file === undefined ? [] : shown(file.unknown, 'unknown names')),
+      ...shown(wan.reading.warnings, 'warning'),
+      ...(file === undefined ? [] : shown(file.unknown, 'unknown name')),
       ...unsetWarnings(file),
       ...pipeWarnings(request),
       ...configWarnings(config),
@@ -188,7 +188,7 @@ function throwProblems(
       const isExplained = name === undefined || each.message.includes('environment variable');
       return isExplained ? each : { ...each, message: `${each.message}; ${missingVariable(name)}` };
     });
-  throw new ConfigFault(shown({ listed, count }, 'problems'));
+  throw new ConfigFault(shown({ listed, count }, 'problem'));
 }
 
 /** Refuses TLS that is enabled without a certificate. */
@@ -353,7 +353,7 @@ function unsetWarnings(file: FileContent | undefined): Finding[] {
       return `N${missing.slice(1)}: ${stays}`;
     });
   }
-  return shown(unset, 'placeholders without a variable');
+  return shown(unset, 'unset placeholder');
 }
 
 function pipeWarnings({ file }: ConfigRequest): Finding[] {

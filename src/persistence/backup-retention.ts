@@ -7,11 +7,13 @@
  * which a member serves, is never removed. It is renamed first, so that a directory with the name
  * of a backup is complete at all times. Tested by cli/backup-commands.spec.ts.
  */
+
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GridError, reasonOf } from '../base/errors.ts';
+import { counted } from '../base/quantities.ts';
 import { DirectoryLock } from './directory-lock.ts';
 import { FileStorage } from './file-storage.ts';
 import { readMemberFile } from './member-file.ts';
@@ -105,7 +107,8 @@ async function readBackup(directory: string, name: string): Promise<StoredBackup
     const path = join(directory, name, file.name);
     if (!existsSync(path)) throw new Error(`"${file.name}" is missing`);
     const { size } = await stat(path);
-    if (size !== file.bytes) throw new Error(`"${file.name}" has ${size} bytes, not ${file.bytes}`);
+    if (size !== file.bytes)
+      throw new Error(`"${file.name}" has ${counted(size, 'byte')}, not ${file.bytes}`);
     bytes += size;
   }
   const { uuid } = await readMemberFile(storage);

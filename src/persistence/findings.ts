@@ -2,6 +2,7 @@
  * Reports the faults of a data directory, either immediately or when it is clear whether they are
  * damage. Tested by repair.spec.ts.
  */
+import { counted } from '../base/quantities.ts';
 import { isBefore } from './log-end-file.ts';
 import { describeRecord, type Gap } from './record-scan.ts';
 import type { LogPosition } from './segment.ts';
@@ -48,7 +49,7 @@ export class Findings {
     const { offset, bytes } = gap;
     const found = describeRecord(segment, offset);
     const seems = found === undefined ? '' : `; there seems to have been ${found}`;
-    this.reportDamage(file, `${bytes} bytes are damaged${seems}`, offset);
+    this.reportDamage(file, counted(bytes, 'byte is damaged', 'bytes are damaged') + seems, offset);
   }
 
   addToTail(gap: TailGap): void {
@@ -73,7 +74,8 @@ export class Findings {
       if (isBefore({ segment: segment.id.number, offset: gap.offset }, proven))
         this.reportGap(tail);
       else {
-        const what = `${gap.bytes} bytes are the torn end of the log: no synced data is lost`;
+        const bytes = counted(gap.bytes, 'byte is', 'bytes are');
+        const what = `${bytes} the torn end of the log: no synced data is lost`;
         this.report({ file, offset: gap.offset, what, isDamage: false });
       }
     }

@@ -6,7 +6,9 @@
  * A link or a directory with the name of a member's file is refused: the member would not find its
  * data, and writing through a link would change files of another directory.
  */
+
 import { GridError } from '../base/errors.ts';
+import { counted } from '../base/quantities.ts';
 import { NEW_SUFFIX, TEMPORARY_SUFFIX } from './atomic-file.ts';
 import { BACKUP } from './backup.ts';
 import { isLockName } from './directory-lock.ts';
@@ -44,7 +46,8 @@ export async function checkAllAreFiles(storage: Storage): Promise<void> {
   if (others.length === 0) return;
   others.sort((a, b) => (a.name < b.name ? -1 : 1));
   const named = others.slice(0, NAMED_MAX).map(({ name, kind }) => `"${name}" is a ${kind}`);
-  if (others.length > NAMED_MAX) named.push(`${others.length - NAMED_MAX} more are not files`);
+  const left = others.length - NAMED_MAX;
+  if (left > 0) named.push(counted(left, 'more is not a file', 'more are not files'));
   const reason = `${named.join(', ')}: a member's files must be in the directory itself`;
   throw new GridError('DATA_DIRECTORY_UNUSABLE', { directory: storage.path, reason });
 }

@@ -15,6 +15,7 @@
 
 import { FieldReader, FieldWriter, textBytes } from '../base/fields.ts';
 import { FRAME_BYTES } from '../base/frame.ts';
+import { counted } from '../base/quantities.ts';
 import { replaceFile } from './atomic-file.ts';
 import { DamagedData } from './damage.ts';
 import { framed, readFramed } from './framed-file.ts';
@@ -72,7 +73,7 @@ export async function readMarks(
   const fault = (what: string) => new DamagedData(storage, name, reader.at, what);
   const reader = new FieldReader(bytes, FRAME_BYTES, fault);
   const stored = reader.word();
-  if (stored !== partitionCount) throw fault(`has the marks of ${stored} partitions`);
+  if (stored !== partitionCount) throw fault(`has the marks of ${counted(stored, 'partition')}`);
   const marks = new Map<string, Float64Array>();
   for (let queues = reader.word(); queues > 0; queues--) {
     marks.set(reader.text().toString(), reader.counts(partitionCount));

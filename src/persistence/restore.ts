@@ -3,8 +3,10 @@
  * compares. The copy is the same member as the original, unless it is given a new UUID.
  * Tested by backup.spec.ts.
  */
+
 import { randomUUID } from 'node:crypto';
 import { GridError } from '../base/errors.ts';
+import { counted } from '../base/quantities.ts';
 import { copyFile } from './atomic-file.ts';
 import { BACKUP, type BackupList, sumFile } from './backup.ts';
 import { readCheckedFile } from './checked-file.ts';
@@ -90,7 +92,11 @@ async function verify(
     if (!names.includes(name)) throw backupNotWhole(storage, name, 'is missing');
     const length = await lengthOf(storage, name);
     if (length !== bytes) {
-      throw backupNotWhole(storage, name, `is damaged: it has ${length} bytes, not ${bytes}`);
+      throw backupNotWhole(
+        storage,
+        name,
+        `is damaged: it has ${counted(length, 'byte')}, not ${bytes}`,
+      );
     }
     const found = await sumFile(storage, name, piece);
     onBytes(bytes);

@@ -6,6 +6,7 @@
 
 import type { Timer } from '../base/clock.ts';
 import { reasonOf } from '../base/errors.ts';
+import { counted } from '../base/quantities.ts';
 import { msOf } from '../engine/version.ts';
 import { handshakeMessage, type MessageTexts, readHandshakeResponse } from './batch.ts';
 import { AHEAD_MS_MAX, BATCH_BYTES_MAX } from './batch-limits.ts';
@@ -173,7 +174,8 @@ export class PublisherTarget {
     if (clock.now() < this.#rejectedMs + WARNING_PERIOD_MS) return;
     this.#rejectedMs = clock.now();
     const fields = { ...this.#names, endpoint: endpoint.text, events: this.#rejectedCount };
-    const text = `${endpoint.text} skipped ${this.#rejectedCount} events that no client could have written`;
+    const events = counted(this.#rejectedCount, 'event');
+    const text = `${endpoint.text} skipped ${events} that no client could have written`;
     this.#rejectedCount = 0;
     log.warn(fields, `WAN publisher: ${text}`);
   }

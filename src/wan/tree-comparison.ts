@@ -250,7 +250,7 @@ class Comparison {
       throw this.#failure(`its merkle-tree has depth ${own} here and ${depth} at the target`);
     }
     const own = question.partitionCount;
-    throw this.#failure(`there are ${own} partitions here and ${partitionCount} at the target`);
+    throw this.#failure(`partition-count is ${own} here and ${partitionCount} at the target`);
   }
 
   #failure(reason: string): Error {

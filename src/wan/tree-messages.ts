@@ -22,7 +22,9 @@
  *     4  number of partitions of the responder, four bytes
  *     8  for each node 2^levels sums, from the lowest index on: low word, high word
  */
+
 import { type FieldReader, FieldWriter } from '../base/fields.ts';
+import { counted } from '../base/quantities.ts';
 import { headOf, openResponse, type Sender } from './batch.ts';
 import { HASH_KEY_BYTES } from './entry-hash.ts';
 import {
@@ -104,7 +106,7 @@ export function readTreeRequest({ payload }: OpenedMessage): ReceivedTreeRequest
   const levels = reader.byte();
   if (reader.byte() !== 0) throw malformed('it has an unknown flag');
   if (partitionCount === 0 || partitionCount > PARTITION_COUNT_MAX) {
-    throw malformed(`its sender has ${partitionCount} partitions`);
+    throw malformed(`its sender has ${counted(partitionCount, 'partition')}`);
   }
   if (depth < DEPTH_MIN || depth > TREE_DEPTH_MAX) throw malformed(`its trees have depth ${depth}`);
   if (level + levels >= depth)
@@ -125,7 +127,8 @@ function readNodes(
   levels: number,
 ): NodeNumber[] {
   const count = reader.word();
-  if (count === 0 || count * 2 ** levels > SUMS_MAX) throw malformed(`it asks for ${count} nodes`);
+  if (count === 0 || count * 2 ** levels > SUMS_MAX)
+    throw malformed(`it asks for ${counted(count, 'node')}`);
   const nodes: NodeNumber[] = [];
   let treeCount = 0;
   let last = -1;
@@ -141,7 +144,7 @@ function readNodes(
     nodes.push(node);
   }
   if (level + levels > 0 && treeCount > treesMax(depth - 1))
-    throw malformed(`it asks for ${treeCount} trees`);
+    throw malformed(`it asks for ${counted(treeCount, 'tree')}`);
   return nodes;
 }
 

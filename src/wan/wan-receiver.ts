@@ -7,10 +7,12 @@
  * own publishers: after a crash between the merge and their queues they would otherwise miss it.
  * Tested by publisher.spec.ts.
  */
+
 import type { Clock } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
 import { FieldWriter } from '../base/fields.ts';
 import { EVERY_PARTITION, NO_PARTITION } from '../base/partition-number.ts';
+import { counted } from '../base/quantities.ts';
 import { SharedSlices } from '../base/slices.ts';
 import type { Span } from '../base/span.ts';
 import { exceptionBytes } from '../base/wan-bytes.ts';
@@ -342,7 +344,8 @@ export class WanReceiver implements Receiver {
     this.#rejectedMs = clock.now();
     const map = shortened(name.toBuffer().toString());
     const fields = { dataSet: sender.toString('hex'), map, events: this.#rejectedCount };
-    const text = `WAN: ${this.#rejectedCount} events were skipped that no client could have written; the last one: ${fault}`;
+    const events = counted(this.#rejectedCount, 'event was', 'events were');
+    const text = `WAN: ${events} skipped that no client could have written; the last one: ${fault}`;
     this.#rejectedCount = 0;
     log.warn(fields, text);
   }

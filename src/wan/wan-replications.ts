@@ -2,9 +2,11 @@
  * The WAN replications of a member: its publishers, and the receiver of other members' messages.
  * Publishers are sinks of the engine, so a member without publishers has no overhead.
  */
+
 import type { Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import type { Figures } from '../base/figures.ts';
+import { counted } from '../base/quantities.ts';
 import { exceptionBytes } from '../base/wan-bytes.ts';
 import type { ResponseSender } from '../http/response-delay.ts';
 import type { Sender } from './batch.ts';
@@ -186,8 +188,9 @@ export class WanReplications implements ResponseSender {
       // The publishers of a member whose start failed have sent nothing.
       if (events === 0 || !this.#hasBegun) continue;
       const names = { replication: wanReplicationName, publisher: wanPublisherId };
-      const stay = onProgress === undefined ? '' : ': they stay queued';
-      log.warn({ ...names, events }, `WAN publisher: ${events} events were not sent${stay}`);
+      const unsent = counted(events, 'event was not sent', 'events were not sent');
+      const kept = onProgress === undefined ? '' : '; the queue is kept';
+      log.warn({ ...names, events }, `WAN publisher: ${unsent}${kept}`);
     }
   }
 

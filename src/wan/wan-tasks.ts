@@ -8,6 +8,7 @@
 import type { Clock } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
 import { getOrCreate } from '../base/get-or-create.ts';
+import { counted } from '../base/quantities.ts';
 import { Span } from '../base/span.ts';
 import { Version } from '../engine/version.ts';
 import type { Sender } from './batch.ts';
@@ -131,7 +132,8 @@ export class WanTasks {
   #logEnd({ notTakenCount }: WanTask, fields: object, what: string): void {
     const { log } = this.#parts;
     if (notTakenCount === 0) return log.info(fields, `${what} finished`);
-    const text = `the target did not take ${notTakenCount} entries, as its policy kept its own`;
+    const entries = counted(notTakenCount, 'entry', 'entries');
+    const text = `the target did not take ${entries}, as its policy kept its own`;
     log.warn({ ...fields, entriesNotTaken: notTakenCount }, `${what} finished: ${text}`);
   }
 

@@ -165,7 +165,7 @@ test('weak settings of a server cause warnings', async () => {
       [/is a single server without replicas: confirmed changes are lost with it/],
     ],
     [GOOD, 1, 1, []],
-    [GOOD, 1, 0, [/has 0 of the 1 replicas that changes need/]],
+    [GOOD, 1, 0, [/has 0 replicas, and changes need 1: changes/]],
     [GOOD, 2, 2, [/min-replicas-to-write is 1: at 2 or more/]],
     [BAD, 1, 1, [/min-replicas-to-write is 0/, /appendonly is no/]],
   ];

@@ -3,6 +3,7 @@
  * cluster's record. A join compares it with the layout of the member, which could not find the keys
  * of another one, and writes it if it is missing. Tested by redis-engine.spec.ts.
  */
+import { counted } from '../../base/quantities.ts';
 import type { Layout } from './layout.ts';
 import { StoreUnusable } from './servers.ts';
 
@@ -27,7 +28,8 @@ function differenceOf(text: string, partitionCount: number): string {
   if (found.format !== FORMAT) {
     return `its layout has format ${found.format}, but this version supports format ${FORMAT}`;
   }
-  return `it has ${found.partitionCount} partitions, but this member is configured for ${partitionCount}`;
+  const partitions = counted(Number(found.partitionCount), 'partition');
+  return `it has ${partitions}, but this member is configured for ${partitionCount}`;
 }
 
 function parsed(text: string): { readonly format?: unknown; partitionCount?: unknown } | undefined {

@@ -3,6 +3,7 @@
  * Tested by store-checks.spec.ts.
  */
 
+import { counted } from '../../base/quantities.ts';
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import { SETTINGS_IN_MESSAGES } from '../../base/settings-in-messages.ts';
 import type { ControlConnection } from './control-connection.ts';
@@ -55,8 +56,8 @@ export async function warningsOf(
   const connected = await replicasOf(control);
   if (connected < replicaCount) {
     warnings.push(
-      `${where} has ${connected} of the ${replicaCount} replicas that changes need: ` +
-        'those changes are refused until there are more',
+      `${where} has ${counted(connected, 'replica')}, and changes need ${replicaCount}: ` +
+        'changes are refused until there are more',
     );
   }
   const settings = await settingsOf(control);
