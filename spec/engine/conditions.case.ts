@@ -131,6 +131,63 @@ export function conditionCases(name: string, open: OpenSubject): void {
       }
     });
 
+    test('a condition may list versions, each part of which must hold', async (asker) => {
+      const { version: former } = await asker.set('m', 'k', 'v');
+      const { version } = await asker.set('m', 'k', 'v');
+      const { version: other } = await asker.set('m', 'l', 'v');
+      const many = Array.from({ length: 14 }, (_, index) => new Version().set(index + 1, 1));
+      for (const [condition, ofEntry, ofNone] of [
+        [{}, true, true],
+        [{ isPresent: true }, true, false],
+        [{ isPresent: false }, false, true],
+        [{ oneOf: [] }, false, false],
+        [{ oneOf: [former, version] }, true, false],
+        [{ oneOf: [...many, other, version] }, true, false],
+        [{ oneOf: [...many, other, former] }, false, false],
+        [{ noneOf: [] }, true, true],
+        [{ noneOf: [former, other, ...many] }, true, true],
+        [{ noneOf: [...many, former, version] }, false, true],
+        [{ isPresent: true, noneOf: [former] }, true, false],
+        [{ isPresent: false, noneOf: [former] }, false, true],
+        [{ isPresent: true, oneOf: [version], noneOf: [version] }, false, false],
+      ] as const) {
+        const text = JSON.stringify(condition);
+        for (const [key, isMet] of [
+          ['k', ofEntry],
+          ['none', ofNone],
+        ] as const) {
+          const expected = isMet ? APPLIED : CONDITION_FAILED;
+          const set = await asker.setIf('m', key, 'w', condition);
+          assert.equal(set.outcome, expected, `set of ${key} on ${text}`);
+          assert.equal(set.wasPresent, isMet && key === 'k', `${key} ${text}`);
+          if (!isMet) assert.deepEqual(set.version, key === 'k' ? version : NONE);
+          else if (key === 'k') version.copyFrom(set.version);
+          else await asker.delete('m', key);
+          if (isMet && key === 'k') continue;
+          const deleted = await asker.delete('m', key, condition);
+          assert.equal(deleted.outcome, expected, `delete of ${key} on ${text}`);
+        }
+      }
+    });
+
+    test('only a set on a condition returns whether it replaced an entry', async (asker, {
+      advance,
+    }) => {
+      const lifetime = { timeToLiveMs: 1000, maxIdleSeconds: 0 };
+      const seen = [
+        await asker.set('m', 'k', 'v', '', lifetime, {}),
+        await asker.set('m', 'k', 'v', '', lifetime, {}),
+        await asker.set('m', 'k', 'v', '', lifetime, { isPresent: true }),
+        await asker.set('m', 'k', 'v'),
+        await asker.get('m', 'k'),
+        await asker.delete('m', 'k', { isPresent: true }),
+        await asker.set('m', 'k', 'v', '', lifetime, { isPresent: false }),
+      ].map(({ wasPresent }) => wasPresent);
+      assert.deepEqual(seen, [false, true, true, false, false, false, false]);
+      await advance(2000);
+      assert.equal((await asker.setIf('m', 'k', 'v', { noneOf: [] })).outcome, APPLIED);
+    });
+
     test('a condition is read during the call', async (asker) => {
       const { version } = await asker.set('m', 'k', 'v');
       const condition = new Version().copyFrom(version);

@@ -14,11 +14,11 @@ import type { Random } from '../../bench/harness.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { Span } from '../../src/base/span.ts';
 import { TicketTable } from '../../src/base/ticket-table.ts';
+import type { Condition, EntryCondition } from '../../src/engine/condition.ts';
 import {
   ABSENT,
   APPLIED,
   CLOSED,
-  type Condition,
   type Engine,
   type Lifetime,
   NO_HOLD,
@@ -118,17 +118,17 @@ export class LateEngine implements Engine {
     const type = copyOf(contentType);
     const { timeToLiveMs, maxIdleSeconds } = lifetime;
     const life = { timeToLiveMs, maxIdleSeconds };
-    const version = condition && new Version().copyFrom(condition);
+    const copied = copiedCondition(condition);
     this.#call(this.#laneOf(key), receiver, (to) =>
-      this.#inside.set(name, copy, bytes, type, life, version, to),
+      this.#inside.set(name, copy, bytes, type, life, copied, to),
     );
   }
 
   delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void {
     const name = copyOf(map);
     const copy = copyOf(key);
-    const version = condition && new Version().copyFrom(condition);
-    this.#call(this.#laneOf(key), receiver, (to) => this.#inside.delete(name, copy, version, to));
+    const copied = copiedCondition(condition);
+    this.#call(this.#laneOf(key), receiver, (to) => this.#inside.delete(name, copy, copied, to));
   }
 
   clear(map: Span, receiver: Receiver): void {
@@ -314,4 +314,14 @@ const KEY = new KeyWords();
 function copyOf(span: Span): Span {
   const bytes = span.toBuffer();
   return new Span().set(bytes, 0, bytes.length);
+}
+
+function copiedCondition(condition: Condition): Condition {
+  if (condition === undefined) return undefined;
+  const copied: { -readonly [Name in keyof EntryCondition]: EntryCondition[Name] } = {};
+  const { isPresent, oneOf, noneOf } = condition;
+  if (isPresent !== undefined) copied.isPresent = isPresent;
+  if (oneOf !== undefined) copied.oneOf = oneOf.map((each) => new Version().copyFrom(each));
+  if (noneOf !== undefined) copied.noneOf = noneOf.map((each) => new Version().copyFrom(each));
+  return copied;
 }

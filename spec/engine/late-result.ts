@@ -38,6 +38,9 @@ export class LateResult implements OperationResult {
   sequence = 0;
   count = 0;
   hold = NO_HOLD;
+  wasPresent = false;
+  timeToLiveMs = 0;
+  maxIdleSeconds = 0;
   veto = 0;
   reason: Reason | 0 = 0;
   readonly value = new Span();
@@ -76,6 +79,9 @@ export class LateResult implements OperationResult {
     this.veto = answer.veto;
     this.reason = answer.reason;
     this.version.copyFrom(answer.version);
+    this.wasPresent = answer.wasPresent;
+    this.timeToLiveMs = answer.timeToLiveMs;
+    this.maxIdleSeconds = answer.maxIdleSeconds;
     return this;
   }
 
@@ -115,6 +121,8 @@ export class LateResult implements OperationResult {
     this.hold = -SPOILT;
     this.veto = -SPOILT;
     this.version.set(SPOILT, SPOILT);
+    this.timeToLiveMs = -SPOILT;
+    this.maxIdleSeconds = -SPOILT;
     this.value.clear();
     this.contentType.clear();
   }

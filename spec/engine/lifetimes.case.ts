@@ -69,6 +69,34 @@ export function lifetimeCases(name: string, open: OpenSubject): void {
       assert.equal((await asker.size('m')).count, 1);
     });
 
+    test('a get returns the time left to live, and the max idle', async (asker, { advance }) => {
+      const of = async (key: string): Promise<readonly number[]> => {
+        const { timeToLiveMs, maxIdleSeconds } = await asker.get('m', key);
+        return [timeToLiveMs, maxIdleSeconds];
+      };
+      await asker.set('m', 'stays', 'v');
+      await asker.set('m', 'long', 'v', '', LONG);
+      await asker.set('m', 'idle', 'v', '', { timeToLiveMs: 0, maxIdleSeconds: 60 });
+      await asker.set('m', 'both', 'v', '', { ...LONG, maxIdleSeconds: 60 });
+      await advance(1000);
+      assert.deepEqual(
+        [await of('stays'), await of('idle')],
+        [
+          [0, 0],
+          [0, 60],
+        ],
+      );
+      for (const [key, idle] of [
+        ['long', 0],
+        ['both', 60],
+      ] as const) {
+        const [leftMs = 0, maxIdleSeconds] = await of(key);
+        assert.ok(leftMs <= LONG.timeToLiveMs - 900 && leftMs > LONG.timeToLiveMs / 2, `${leftMs}`);
+        assert.equal(maxIdleSeconds, idle);
+      }
+      assert.deepEqual(await of('none'), [0, 0]);
+    });
+
     test('an entry with a max idle remains while it is read, and expires otherwise', async (asker, {
       advance,
     }) => {

@@ -3,8 +3,8 @@
  * Works on any engine, whether its results arrive during the call or in a later turn.
  */
 import { Span } from '../../src/base/span.ts';
+import type { Condition } from '../../src/engine/condition.ts';
 import {
-  type Condition,
   type Engine,
   FOREVER,
   type Lifetime,
@@ -25,6 +25,9 @@ export interface Seen {
   readonly count: number;
   readonly hold: number;
   readonly version: Version;
+  readonly wasPresent: boolean;
+  readonly timeToLiveMs: number;
+  readonly maxIdleSeconds: number;
   readonly veto: number;
   readonly reason: number;
 }
@@ -63,6 +66,12 @@ export class Keeper implements Receiver {
   }
 }
 
+/** For a version, returns the condition that the entry has it; for none, that there is no entry. */
+export function conditionOf(on: Condition | Version): Condition {
+  if (!(on instanceof Version)) return on;
+  return on.isNone ? { isPresent: false } : { oneOf: [on] };
+}
+
 export function copied(answer: OperationResult): Seen {
   return {
     outcome: answer.outcome,
@@ -73,6 +82,9 @@ export function copied(answer: OperationResult): Seen {
     count: answer.count,
     hold: answer.hold,
     version: new Version().copyFrom(answer.version),
+    wasPresent: answer.wasPresent,
+    timeToLiveMs: answer.timeToLiveMs,
+    maxIdleSeconds: answer.maxIdleSeconds,
     veto: answer.veto,
     reason: answer.reason,
   };
@@ -122,20 +134,21 @@ export abstract class Operations<Result> {
     value: Bytes,
     contentType: Bytes = '',
     lifetime: Lifetime = FOREVER,
-    condition: Condition = undefined,
+    on: Condition | Version = undefined,
   ): Result {
-    const type = span(contentType);
+    const [type, condition] = [span(contentType), conditionOf(on)];
     return this.ask((receiver) =>
       this.engine.set(span(map), span(key), span(value), type, lifetime, condition, receiver),
     );
   }
 
   /** Sets an entry, without content type or lifetime, on a condition. */
-  setIf(map: Bytes, key: Bytes, value: Bytes, condition: Condition): Result {
-    return this.set(map, key, value, '', FOREVER, condition);
+  setIf(map: Bytes, key: Bytes, value: Bytes, on: Condition | Version): Result {
+    return this.set(map, key, value, '', FOREVER, on);
   }
 
-  delete(map: Bytes, key: Bytes, condition: Condition = undefined): Result {
+  delete(map: Bytes, key: Bytes, on: Condition | Version = undefined): Result {
+    const condition = conditionOf(on);
     return this.ask((receiver) => this.engine.delete(span(map), span(key), condition, receiver));
   }
 

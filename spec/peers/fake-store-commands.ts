@@ -178,16 +178,21 @@ class RandomCommands {
     const keys = [`hash${name}`, `ends${name}`, 'maps'];
     const field = this.#field();
     const endMs = this.#time();
-    const condition = this.#chosen([this.#version(), '']);
+    const versions = `${this.#version()}${this.#version()}`;
+    const condition = [
+      this.#chosen(['', '', '0', '1']),
+      this.#chosen(['*', versions]),
+      this.#chosen(['', versions]),
+    ];
     const limit = `${1 + this.#random.below(FIELDS)}`;
     const end = Buffer.alloc(6);
     end.writeUIntBE(endMs, 0, 6);
     const touched = [field, this.#version(), end.toString('latin1'), `${endMs}`];
     return this.#chosen([
       this.#call(SET_WITH_END, keys, field, this.#value(endMs), `${endMs}`, `${name}`),
-      this.#call(SET_IF, keys, field, this.#value(0), '0', condition, `${name}`),
-      this.#call(SET_IF, keys, field, this.#value(endMs), `${endMs}`, condition, `${name}`),
-      this.#call(DELETE_IF, keys.slice(0, 1), field, condition),
+      this.#call(SET_IF, keys, field, this.#value(0), '0', ...condition, `${name}`),
+      this.#call(SET_IF, keys, field, this.#value(endMs), `${endMs}`, ...condition, `${name}`),
+      this.#call(DELETE_IF, keys.slice(0, 1), field, ...condition),
       this.#call(SWEEP, keys, limit, `${name}`),
       this.#call(PURGE, keys, '0', limit, `${name}`),
       this.#call(TOUCH, keys.slice(0, 2), ...touched),

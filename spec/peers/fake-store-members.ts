@@ -19,7 +19,8 @@ const MEMBERS = 5;
 const LEASE_MS = 3_600_000;
 /** Numbers above it are times, which differ between the servers. */
 const TIME_MIN = 1_000_000_000_000;
-/** The places of the revision and of the rest of a limit in a view. */
+/** The places of a lease's rest, and of the revision and of the rest of a limit in a view. */
+const LEASE_LEFT = 1;
 const REVISION = 3;
 const LEFT = 7;
 /** Steps until the record is removed. */
@@ -117,7 +118,8 @@ function masked(reply: PlainReply): PlainReply {
   if (!Array.isArray(reply)) return reply;
   return reply.map((each, at) => {
     if (typeof each !== 'number') return each;
-    if ((at === LEFT || at === LEFT + 1) && each > 1000) return 'left';
+    if ([LEASE_LEFT, LEFT, LEFT + 1].includes(at) && each > 1000) return 'left';
+    if (at === LEASE_LEFT && each <= 0) return 'over';
     return each > TIME_MIN ? 'time' : each;
   });
 }

@@ -47,35 +47,44 @@ function present(run: ScriptRun, hash: string, field: string): string | undefine
   return end !== undefined && end <= nowOf(run) ? undefined : value;
 }
 
+/** Whether an entry with the version, empty for none, meets the condition of the arguments. */
+function isMet(version: string, [presence = '', oneOf = '', noneOf = '']: readonly string[]) {
+  const isIn = (versions: string): boolean =>
+    version !== '' && (versions.match(/.{8}/gs) ?? []).some((each) => each === version);
+  if (presence !== '' && (presence === '1') === (version === '')) return false;
+  return (oneOf === '*' || isIn(oneOf)) && !isIn(noneOf);
+}
+
 const setWithEnd: ScriptFunction = (
-  { call },
+  { call, count },
   [hash = '', ends = '', maps = ''],
   [field = '', value = '', end = '', map = ''],
 ) => {
-  call('HSET', hash, field, value);
+  const made = count('HSET', hash, field, value);
   call('ZADD', ends, end, field);
   call('ZADD', maps, 'LT', end, map);
-  return 1;
+  return made;
 };
 
 const setIf: ScriptFunction = (
   run,
   [hash = '', ends = '', maps = ''],
-  [field = '', value = '', end = '', wanted = '', map = ''],
+  [field = '', value = '', end = '', ...more],
 ) => {
   const version = present(run, hash, field)?.slice(1, 9) ?? '';
-  if (version !== wanted) return version;
-  run.call('HSET', hash, field, value);
+  if (!isMet(version, more)) return version;
+  const [, , , map = ''] = more;
+  const made = run.count('HSET', hash, field, value);
   if (end !== '0') {
     run.call('ZADD', ends, end, field);
     run.call('ZADD', maps, 'LT', end, map);
   }
-  return 1;
+  return made;
 };
 
-const deleteIf: ScriptFunction = (run, [hash = ''], [field = '', wanted = '']) => {
+const deleteIf: ScriptFunction = (run, [hash = ''], [field = '', ...condition]) => {
   const version = present(run, hash, field)?.slice(1, 9) ?? '';
-  if (version !== wanted) return version;
+  if (!isMet(version, condition)) return version;
   run.call('HDEL', hash, field);
   return 1;
 };

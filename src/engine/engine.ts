@@ -23,6 +23,7 @@
  */
 import type { Pin } from '../base/pin.ts';
 import type { Span } from '../base/span.ts';
+import type { Condition } from './condition.ts';
 import type { Version } from './version.ts';
 
 /** The mapping or item exists: `value`, `contentType`, `version` or `hold` are set. */
@@ -120,6 +121,12 @@ export interface OperationResult {
    * (any more), and in all other results.
    */
   readonly version: Version;
+  /** APPLIED by a set with a condition: whether it replaced an entry. Otherwise false. */
+  readonly wasPresent: boolean;
+  /** FOUND by get: time left of the entry's time to live, in ms, above 0; 0 for no limit. */
+  readonly timeToLiveMs: number;
+  /** FOUND by get: the entry's max idle, in seconds; 0 for none. */
+  readonly maxIdleSeconds: number;
   /** REFUSED: the sink's code. */
   readonly veto: number;
   /** UNREACHABLE, and MEMORY_FULL and UNKNOWN of servers: the reason; otherwise 0. */
@@ -145,12 +152,6 @@ export interface Lifetime {
 }
 
 export const FOREVER: Lifetime = { timeToLiveMs: 0, maxIdleSeconds: 0 };
-
-/**
- * The condition of a change: the entry has this version; with a version of none, there is no entry;
- * undefined for no condition. Read during the call.
- */
-export type Condition = Version | undefined;
 
 /** Receives an operation's result. */
 export interface Receiver {

@@ -23,7 +23,7 @@ import { DISK_FULL } from '../../../src/engine/mutation-sink.ts';
 import { VisitCursor } from '../../../src/engine/stored-engine.ts';
 import { Version } from '../../../src/engine/version.ts';
 import type { FakeClock } from '../../fake-clock.ts';
-import { span } from '../results.ts';
+import { conditionOf, span } from '../results.ts';
 import { DelayingSink, RecordingSink, RefusingSink } from '../sinks.ts';
 import { contentOf } from '../stored-engine.case.ts';
 import { engineOf } from './components-of.ts';
@@ -178,7 +178,7 @@ class RandomStrain implements Receiver {
     const random = this.#random;
     const map = span(`map ${random.below(4)}`);
     const key = span(`${random.below(300)}`.padEnd(random.below(40), '.'));
-    const condition = random.below(10) === 0 ? this.#version : undefined;
+    const condition = random.below(10) === 0 ? conditionOf(this.#version) : undefined;
     if (choice < 38) {
       const timeToLiveMs = random.below(3) === 0 ? 1 + random.below(4000) : 0;
       const maxIdleSeconds = random.below(6) === 0 ? 1 + random.below(3) : 0;

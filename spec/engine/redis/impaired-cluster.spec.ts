@@ -116,7 +116,8 @@ test(
     while ((await set(0, others)).join() !== `${APPLIED}`);
     assert.deepEqual(await set(IMPAIRED_MS, others), [APPLIED]);
     assert.ok(!(await set(0, [replica!], BOTH)).includes(APPLIED));
-    for (const { cluster } of members) await assert.rejects(cluster.stopAll('POST /x'), /NOREPLICAS/);
+    for (const { cluster } of members)
+      await assert.rejects(cluster.stopAll('POST /x'), /NOREPLICAS/);
     home.listen();
     cluster.rejoin(home, replica!);
     limit();

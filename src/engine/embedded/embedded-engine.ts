@@ -22,13 +22,13 @@
 import { HAS_EXPENSIVE_ASSERTIONS } from '../../base/expensive-assertions.ts';
 import { EVERY_PARTITION, NO_PARTITION } from '../../base/partition-number.ts';
 import type { Span } from '../../base/span.ts';
+import type { Condition } from '../condition.ts';
 import type { DataFigures, StoredNames } from '../data-figures.ts';
 import {
   ABSENT,
   APPLIED,
   CLOSED,
   CONDITION_FAILED,
-  type Condition,
   KNOWN,
   type Lifetime,
   LOST,
@@ -173,6 +173,7 @@ export class EmbeddedEngine implements StoredEngine, DataFigures {
     const outcome = maps.set(map, hashedKey, value, contentType, lifetime, condition, version);
     const result = this.#fill(outcome, partition);
     if (outcome === APPLIED || outcome === CONDITION_FAILED) result.version.copyFrom(version);
+    if (outcome === APPLIED && condition !== undefined) result.wasPresent = maps.wasPresent;
     results.send(receiver);
   }
 

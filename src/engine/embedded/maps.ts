@@ -6,14 +6,8 @@
  * Replay makes the same mutations from messages, unless later ones are recorded.
  */
 import type { Span } from '../../base/span.ts';
-import {
-  APPLIED,
-  CONDITION_FAILED,
-  type Condition,
-  FOREVER,
-  type Lifetime,
-  type Outcome,
-} from '../engine.ts';
+import { type Condition, isMet } from '../condition.ts';
+import { APPLIED, CONDITION_FAILED, FOREVER, type Lifetime, type Outcome } from '../engine.ts';
 import { DELETE, type Mutation, SET } from '../mutation.ts';
 import { Version } from '../version.ts';
 import { countReadAt, dueMsAt, flagsAt, HAS_STATISTICS } from './cell.ts';
@@ -29,6 +23,8 @@ import type { Sweeper } from './sweeper.ts';
 
 export class Maps {
   readonly changes: EntryChanges;
+  /** Whether there was an entry before the last set with a condition. */
+  wasPresent = false;
   readonly #store: CellStore;
   readonly #names: NameTable;
   readonly #mapFlags: MapFlags;
@@ -94,8 +90,10 @@ export class Maps {
     version = this.#unasked,
   ): Outcome {
     const { clock } = this.#store;
-    if (condition !== undefined && !this.#isMet(condition, this.find(map, key), version)) {
-      return CONDITION_FAILED;
+    if (condition !== undefined) {
+      const address = this.find(map, key);
+      this.wasPresent = address !== 0;
+      if (!isMet(condition, this.#store.readVersion(address, version))) return CONDITION_FAILED;
     }
     const { timeToLiveMs, maxIdleSeconds } = lifetime;
     this.#store.versions.tick();
@@ -118,7 +116,7 @@ export class Maps {
     version = this.#unasked,
   ): Outcome {
     const address = this.find(map, key);
-    if (condition !== undefined && !this.#isMet(condition, address, version)) {
+    if (condition !== undefined && !isMet(condition, this.#store.readVersion(address, version))) {
       return CONDITION_FAILED;
     }
     if (address === 0) return APPLIED;
@@ -188,13 +186,5 @@ export class Maps {
       return this.changes.isRedundant(old) ? APPLIED : this.changes.remove(old, map, key);
     if (this.changes.draft.tombstone.isNone) return APPLIED;
     return this.changes.removeNothing(this.#names.find(map), map, key);
-  }
-
-  /**
-   * Whether the entry of the cell (0 for none) meets the condition; `version` is set to the
-   * entry's.
-   */
-  #isMet(condition: Version, address: number, version: Version): boolean {
-    return this.#store.readVersion(address, version).is(condition);
   }
 }

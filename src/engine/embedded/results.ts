@@ -6,6 +6,7 @@
  * Tested by embedded-engine.spec.ts.
  */
 import assert from 'node:assert/strict';
+import type { Clock } from '../../base/clock.ts';
 import { EVERY_PARTITION, NO_PARTITION } from '../../base/partition-number.ts';
 import type { Pin } from '../../base/pin.ts';
 import { Span } from '../../base/span.ts';
@@ -24,7 +25,15 @@ import {
   VALUE_COPY_BYTES_MAX,
 } from '../engine.ts';
 import { Version } from '../version.ts';
-import { nameValue, tagAt, versionHighAt, versionLowAt } from './cell.ts';
+import {
+  expiryMsAt,
+  maxIdleSecondsAt,
+  nameValue,
+  tagAt,
+  versionHighAt,
+  versionLowAt,
+} from './cell.ts';
+import type { CellStore } from './cell-store.ts';
 import type { ExtentPool } from './extent-pool.ts';
 import type { NameTable } from './name-table.ts';
 import type { Recorder } from './recorder.ts';
@@ -36,19 +45,34 @@ export class EmbeddedResult implements OperationResult {
   sequence = 0;
   count = 0;
   hold = NO_HOLD;
+  wasPresent = false;
   veto = 0;
   reason: Reason | 0 = 0;
   readonly value = new Span();
   readonly contentType = new Span();
   readonly version = new Version();
   readonly #pool: ExtentPool;
+  readonly #clock: Clock;
   readonly #contentTypes: NameTable;
   /** Address of the cell that contains `value`. */
   #address = 0;
 
-  constructor(pool: ExtentPool, contentTypes: NameTable) {
+  constructor({ pool, clock }: CellStore, contentTypes: NameTable) {
     this.#pool = pool;
+    this.#clock = clock;
     this.#contentTypes = contentTypes;
+  }
+
+  get timeToLiveMs(): number {
+    const address = this.#address;
+    if (address === 0) return 0;
+    const expiryMs = expiryMsAt(this.#pool.words(address), this.#pool.at(address));
+    return expiryMs === 0 ? 0 : expiryMs - this.#clock.wall();
+  }
+
+  get maxIdleSeconds(): number {
+    const address = this.#address;
+    return address === 0 ? 0 : maxIdleSecondsAt(this.#pool.words(address), this.#pool.at(address));
   }
 
   /** Sets only an outcome, of a partition at a sequence. */
@@ -117,11 +141,13 @@ export class EmbeddedResult implements OperationResult {
     this.hold = NO_HOLD;
     this.veto = 0;
     this.reason = 0;
+    this.wasPresent = false;
     this.version.clear();
   }
 }
 
 export class Results {
+  readonly #store: CellStore;
   readonly #pool: ExtentPool;
   readonly #sequences: Float64Array;
   readonly #contentTypes: NameTable;
@@ -129,19 +155,20 @@ export class Results {
   readonly #byDepth: EmbeddedResult[];
   #depth = 0;
 
-  constructor({ store: { pool, sequences }, contentTypes, recorder }: SharedComponents) {
-    this.#pool = pool;
-    this.#sequences = sequences;
+  constructor({ store, contentTypes, recorder }: SharedComponents) {
+    this.#store = store;
+    this.#pool = store.pool;
+    this.#sequences = store.sequences;
     this.#contentTypes = contentTypes;
     this.#recorder = recorder;
-    this.#byDepth = [new EmbeddedResult(pool, contentTypes)];
+    this.#byDepth = [new EmbeddedResult(store, contentTypes)];
   }
 
   /** The object to fill and send next. */
   get blank(): EmbeddedResult {
     const result = this.#byDepth[this.#depth];
     if (result !== undefined) return result;
-    const deeper = new EmbeddedResult(this.#pool, this.#contentTypes);
+    const deeper = new EmbeddedResult(this.#store, this.#contentTypes);
     this.#byDepth.push(deeper);
     return deeper;
   }

@@ -35,51 +35,70 @@ end
 `;
 
 /**
+ * The condition of a change, as three arguments: '1' if there must be an entry, '0' if there must be
+ * none, otherwise empty; the versions of which the entry has one, without gaps, or '*' for any
+ * state; the versions of which it has none.
+ */
+const CONDITION = `
+local function isIn(version, versions)
+  for at = 1, #versions, 8 do
+    if string.sub(versions, at, at + 7) == version then return true end
+  end
+  return false
+end
+local function isMet(version, presence, oneOf, noneOf)
+  if presence ~= '' and (presence == '1') == (version == '') then return false end
+  if oneOf ~= '*' and not isIn(version, oneOf) then return false end
+  return not isIn(version, noneOf)
+end
+`;
+
+/**
  * Sets an entry with a lifetime. Keys: hash, expiry times, maps. Arguments: field, value, expiry,
- * map.
+ * map. Returns 1 for a new field, otherwise 0.
  */
 export const SET_WITH_END = script(
-  `redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+  `local made = redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
 redis.call('ZADD', KEYS[3], 'LT', ARGV[3], ARGV[4])
-return 1`,
+return made`,
   3,
   4,
 );
 
 /**
- * Sets an entry if the current one has this version. Keys: hash, expiry times, maps. Arguments:
- * field, value, expiry time or 0, version or empty for no entry, map. Returns 1, or the version of
+ * Sets an entry if it meets the condition. Keys: hash, expiry times, maps. Arguments: field, value,
+ * expiry time or 0, condition, map. Returns 1 for a new field, 0 for an old one, or the version of
  * the current entry, or an empty string if there is none.
  */
 export const SET_IF = script(
-  `${SHARED}
+  `${SHARED}${CONDITION}
 local held = present(redis.call('HGET', KEYS[1], ARGV[1]))
 local version = held and string.sub(held, 2, 9) or ''
-if version ~= ARGV[4] then return version end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+if not isMet(version, ARGV[4], ARGV[5], ARGV[6]) then return version end
+local made = redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 if ARGV[3] ~= '0' then
   redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
-  redis.call('ZADD', KEYS[3], 'LT', ARGV[3], ARGV[5])
+  redis.call('ZADD', KEYS[3], 'LT', ARGV[3], ARGV[7])
 end
-return 1`,
+return made`,
   3,
-  5,
+  7,
 );
 
 /**
- * Removes an entry if it has this version. Keys: hash. Arguments: field, version. Returns what
- * SET_IF returns.
+ * Removes an entry if it meets the condition. Keys: hash. Arguments: field, condition. Returns 1, or
+ * what SET_IF returns otherwise.
  */
 export const DELETE_IF = script(
-  `${SHARED}
+  `${SHARED}${CONDITION}
 local held = present(redis.call('HGET', KEYS[1], ARGV[1]))
 local version = held and string.sub(held, 2, 9) or ''
-if version ~= ARGV[2] then return version end
+if not isMet(version, ARGV[2], ARGV[3], ARGV[4]) then return version end
 redis.call('HDEL', KEYS[1], ARGV[1])
 return 1`,
   1,
-  2,
+  4,
 );
 
 /**

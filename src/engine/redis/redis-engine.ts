@@ -8,14 +8,8 @@ import type { ServerAddress } from '../../base/server-address.ts';
 import type { Span } from '../../base/span.ts';
 import type { ChangeWork, MemberLife } from '../../cluster/membership.ts';
 import { type MembershipStore, PLACES } from '../../cluster/membership-store.ts';
-import {
-  CLOSED,
-  type Condition,
-  type Engine,
-  type Lifetime,
-  NO_TICKET,
-  type Receiver,
-} from '../engine.ts';
+import type { Condition } from '../condition.ts';
+import { CLOSED, type Engine, type Lifetime, NO_TICKET, type Receiver } from '../engine.ts';
 import { HybridClock } from '../hybrid-clock.ts';
 import { DepartedMembers } from './departed-members.ts';
 import { Dispatcher } from './dispatcher.ts';

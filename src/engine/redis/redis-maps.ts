@@ -4,18 +4,18 @@
  * lifetime is a script. Tested by redis-engine.spec.ts.
  */
 import { NO_BYTES, Span } from '../../base/span.ts';
+import type { Condition, EntryCondition } from '../condition.ts';
 import {
   ABSENT,
   APPLIED,
   CONDITION_FAILED,
-  type Condition,
   FOUND,
   type Lifetime,
   type Receiver,
 } from '../engine.ts';
 import type { HybridClock } from '../hybrid-clock.ts';
 import { Version } from '../version.ts';
-import { header } from './command-buffer.ts';
+import { type CommandBuffer, header } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { type Failure, FOREIGN, UNCONFIRMED } from './failure.ts';
 import { EXPIRIES, EXPIRING, type Layout, MAP } from './layout.ts';
@@ -95,9 +95,10 @@ export class RedisMaps {
     const life = this.#lifeOf(lifetime);
     const head = this.#header.write(version, life, contentType);
     const hasEnd = life.endMs !== 0;
-    commands.begin(condition !== undefined ? SET_IF.header : hasEnd ? SET_WITH_END.header : HSET);
+    const isChecked = restricts(condition);
+    commands.begin(isChecked ? SET_IF.header : hasEnd ? SET_WITH_END.header : HSET);
     commands.pair(layout.prefix(MAP, partition), map);
-    const isScript = condition !== undefined || hasEnd;
+    const isScript = isChecked || hasEnd;
     if (isScript) commands.pair(layout.prefix(EXPIRIES, partition), map);
     if (isScript) commands.span(layout.prefix(EXPIRING, partition));
     commands.span(key);
@@ -106,7 +107,7 @@ export class RedisMaps {
     commands.part(value.bytes, value.start, value.end, value.view);
     commands.close();
     if (isScript) commands.number(life.endMs);
-    if (condition !== undefined) commands.bytes(versionBytes(condition));
+    if (isChecked) writeCondition(commands, condition);
     if (isScript) commands.span(map);
     dispatcher.end(change);
   }
@@ -117,10 +118,11 @@ export class RedisMaps {
     const change = this.#change(map, condition, receiver);
     const commands = dispatcher.begin(change, partition);
     if (commands === undefined) return;
-    commands.begin(condition === undefined ? HDEL : DELETE_IF.header);
+    const isChecked = restricts(condition);
+    commands.begin(isChecked ? DELETE_IF.header : HDEL);
     commands.pair(layout.prefix(MAP, partition), map);
     commands.span(key);
-    if (condition !== undefined) commands.bytes(versionBytes(condition));
+    if (isChecked) writeCondition(commands, condition);
     dispatcher.end(change);
   }
 
@@ -146,7 +148,7 @@ export class RedisMaps {
     commands.bytes(hash);
     commands.pair(layout.prefix(EXPIRIES, partition), this.#field.set(map, 0, map.length));
     commands.bytes(field);
-    commands.bytes(versionBytes(this.#version.set(stored.versionLow, stored.versionHigh)));
+    commands.bytes(versionBytes([this.#version.set(stored.versionLow, stored.versionHigh)]));
     commands.bytes(end);
     commands.number(endMs);
     dispatcher.end(change);
@@ -203,6 +205,10 @@ class Reading implements Work<Receiver> {
     result.value.copyFrom(stored.value);
     result.contentType.copyFrom(stored.contentType);
     result.version.set(stored.versionLow, stored.versionHigh);
+    const { endMs, lastMs, maxIdleSeconds } = stored;
+    const liveEndMs = maxIdleSeconds === 0 ? endMs : lastMs;
+    if (liveEndMs !== 0) result.timeToLiveMs = liveEndMs - time.wall();
+    result.maxIdleSeconds = maxIdleSeconds;
     this.#reads.give(read);
     results.deliver(read.subject, result);
   }
@@ -230,6 +236,8 @@ class Reading implements Work<Receiver> {
 interface Change {
   readonly version: Version;
   receiver: Receiver;
+  hasCondition: boolean;
+  wasPresent: boolean;
 }
 
 /** Executes sets, deletes and touches. */
@@ -246,6 +254,7 @@ class Changing implements Work<Change> {
     const change = this.#changes.take();
     change.needReplicas(replicaCount);
     change.subject.receiver = receiver;
+    change.subject.hasCondition = hasCondition;
     change.replyKinds = hasCondition ? INTEGERS_AND_VERSIONS : INTEGERS;
     change.subject.version.clear();
     return change;
@@ -253,6 +262,8 @@ class Changing implements Work<Change> {
 
   onResult(reply: Reply, change: Operation<Change>): void {
     if (reply.kind === INTEGER) {
+      const { subject } = change;
+      subject.wasPresent = subject.hasCondition && reply.integer === 0;
       if (change.group === undefined) this.onConfirmed(change);
       return;
     }
@@ -269,9 +280,10 @@ class Changing implements Work<Change> {
 
   onConfirmed(change: Operation<Change>): void {
     const { results } = this.#options;
-    const { receiver, version } = change.subject;
+    const { receiver, version, wasPresent } = change.subject;
     const result = results.begin(APPLIED);
     result.version.copyFrom(version);
+    result.wasPresent = wasPresent && !version.isNone;
     this.#changes.give(change);
     results.deliver(receiver, result);
   }
@@ -286,17 +298,39 @@ class Changing implements Work<Change> {
   }
 
   #new(): Operation<Change> {
-    const subject = { version: new Version(), receiver: NOBODY };
+    const flags = { hasCondition: false, wasPresent: false };
+    const subject = { version: new Version(), receiver: NOBODY, ...flags };
     return new Operation(this.#options.dispatcher, this, subject);
   }
 }
 
-/** Returns the version as in the header; empty for none. */
-function versionBytes(version: Version): Buffer {
-  if (version.isNone) return NO_BYTES;
-  const bytes = Buffer.alloc(8);
-  bytes.writeInt32BE(version.high, 0);
-  bytes.writeInt32BE(version.low, 4);
+/** Whether a change with the condition may fail. */
+function restricts(condition: Condition): condition is EntryCondition {
+  if (condition === undefined) return false;
+  const { isPresent, oneOf, noneOf } = condition;
+  return isPresent !== undefined || oneOf !== undefined || noneOf !== undefined;
+}
+
+/** Writes the arguments of a condition; see map-scripts.ts. */
+function writeCondition(commands: CommandBuffer, condition: EntryCondition): void {
+  const { isPresent, oneOf, noneOf } = condition;
+  commands.bytes(isPresent === undefined ? NO_BYTES : isPresent ? ONE : ZERO);
+  commands.bytes(oneOf === undefined ? ANY : versionBytes(oneOf));
+  commands.bytes(noneOf === undefined ? NO_BYTES : versionBytes(noneOf));
+}
+
+const ONE = Buffer.from('1');
+const ZERO = Buffer.from('0');
+const ANY = Buffer.from('*');
+const VERSION_BYTES = 8;
+
+/** Returns the versions as in the header, without gaps. */
+function versionBytes(versions: readonly Version[]): Buffer {
+  const bytes = Buffer.alloc(versions.length * VERSION_BYTES);
+  for (const [index, { high, low }] of versions.entries()) {
+    bytes.writeInt32BE(high, index * VERSION_BYTES);
+    bytes.writeInt32BE(low, index * VERSION_BYTES + 4);
+  }
   return bytes;
 }
 

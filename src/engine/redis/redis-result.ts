@@ -30,6 +30,9 @@ class RedisResult implements OperationResult {
   count = 0;
   hold = NO_HOLD;
   readonly version = new Version();
+  wasPresent = false;
+  timeToLiveMs = 0;
+  maxIdleSeconds = 0;
   readonly veto = 0;
   reason: Reason | 0 = 0;
   #source: Source | undefined;
@@ -42,6 +45,9 @@ class RedisResult implements OperationResult {
     this.count = 0;
     this.hold = NO_HOLD;
     this.version.clear();
+    this.wasPresent = false;
+    this.timeToLiveMs = 0;
+    this.maxIdleSeconds = 0;
     this.reason = 0;
     this.#source = source;
     return this;
