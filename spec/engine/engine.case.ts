@@ -4,6 +4,7 @@
  * result.
  */
 
+import { additionCases } from './additions.case.ts';
 import { conditionCases } from './conditions.case.ts';
 import { lifetimeCases } from './lifetimes.case.ts';
 import { mapCases } from './maps.case.ts';
@@ -17,6 +18,7 @@ export function engineSuite(name: string, open: OpenSubject): void {
   mapCases(name, open);
   conditionCases(name, open);
   lifetimeCases(name, open);
+  additionCases(name, open);
   queueCases(name, open);
   takeCases(name, open);
   answerCases(name, open);

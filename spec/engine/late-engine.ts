@@ -124,6 +124,14 @@ export class LateEngine implements Engine {
     );
   }
 
+  add(map: Span, key: Span, by: bigint, lifetime: Lifetime, receiver: Receiver): void {
+    const name = copyOf(map);
+    const copy = copyOf(key);
+    const { timeToLiveMs, maxIdleSeconds } = lifetime;
+    const life = { timeToLiveMs, maxIdleSeconds };
+    this.#call(this.#laneOf(key), receiver, (to) => this.#inside.add(name, copy, by, life, to));
+  }
+
   delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void {
     const name = copyOf(map);
     const copy = copyOf(key);

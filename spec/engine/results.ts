@@ -147,6 +147,10 @@ export abstract class Operations<Result> {
     return this.set(map, key, value, '', FOREVER, on);
   }
 
+  add(map: Bytes, key: Bytes, by: bigint, lifetime: Lifetime = FOREVER): Result {
+    return this.ask((receiver) => this.engine.add(span(map), span(key), by, lifetime, receiver));
+  }
+
   delete(map: Bytes, key: Bytes, on: Condition | Version = undefined): Result {
     const condition = conditionOf(on);
     return this.ask((receiver) => this.engine.delete(span(map), span(key), condition, receiver));

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Random } from '../../bench/harness.ts';
 import {
+  ADD,
   DELETE_IF,
   PURGE,
   SET_IF,
@@ -25,7 +26,7 @@ import type { FakeServer } from '../world/fake-server.ts';
 import { CommandPair } from './command-pair.ts';
 
 const SCRIPTS = [
-  ...[SET_WITH_END, SET_IF, DELETE_IF, SWEEP, PURGE, TOUCH],
+  ...[SET_WITH_END, SET_IF, ADD, DELETE_IF, SWEEP, PURGE, TOUCH],
   ...[OFFER, PEEK, COUNT, TAKE, REMOVE, GIVE_BACK, PUT_OUT],
 ];
 /** Number of names of each kind: few, so that commands meet the data of others. */
@@ -192,11 +193,32 @@ class RandomCommands {
       this.#call(SET_WITH_END, keys, field, this.#value(endMs), `${endMs}`, `${name}`),
       this.#call(SET_IF, keys, field, this.#value(0), '0', ...condition, `${name}`),
       this.#call(SET_IF, keys, field, this.#value(endMs), `${endMs}`, ...condition, `${name}`),
+      this.#call(SET_IF, keys, field, this.#numeric(), '0', '', '*', '', `${name}`),
+      this.#call(ADD, [...keys, 'sums'], field, ...this.#addition(endMs), `${endMs}`),
+      this.#call(ADD, [...keys, 'sums'], field, ...this.#addition(0), '0'),
       this.#call(DELETE_IF, keys.slice(0, 1), field, ...condition),
       this.#call(SWEEP, keys, limit, `${name}`),
       this.#call(PURGE, keys, '0', limit, `${name}`),
       this.#call(TOUCH, keys.slice(0, 2), ...touched),
     ]);
+  }
+
+  /** A stored value that is mostly a number, without a max idle: it depends on the time. */
+  #numeric(): string {
+    const type = this.#chosen(['\x10', '\x11', '\x12']);
+    const name = { '\x10': '', '\x11': '\x01', '\x12': '\x00\x06a/type' }[type];
+    const values = ['7', '-007', '-0', '9223372036854775807', '-9223372036854775808', '', '1.5'];
+    return `${type}${this.#version()}${name}${this.#chosen(values)}`;
+  }
+
+  /** The arguments of an addition up to the head of a new entry. */
+  #addition(endMs: number): string[] {
+    const by = this.#chosen(['1', '-1', '9223372036854775807', '-9223372036854775808']);
+    const end = Buffer.alloc(6);
+    end.writeUIntBE(endMs, 0, 6);
+    const version = this.#version();
+    const head = endMs === 0 ? `\x11${version}` : `\x15${version}${end.toString('latin1')}`;
+    return [by, version, '0', `${head}\x01`];
   }
 
   /** Numbers of up to 4 in two digits each. */

@@ -129,6 +129,10 @@ function changeOf(random: Random): Call {
   const { map, key } = entryOf(random);
   const kind = random.below(20);
   if (kind === 0) return ({ asker }) => asker.clear(map);
+  if (kind === 1) {
+    const by = BigInt(random.below(9));
+    return ({ asker }) => asker.add(map, `${key} count`, by, LONG);
+  }
   const isConditional = random.below(3) === 0;
   const condition = ({ versions }: Side) => (isConditional ? versions.get(map + key) : undefined);
   if (kind < 5) return (side) => side.asker.delete(map, key, condition(side));

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import {
+  ADD,
   DELETE_IF,
   PURGE,
   SET_IF,
@@ -80,6 +81,51 @@ const setIf: ScriptFunction = (
     run.call('ZADD', maps, 'LT', end, map);
   }
   return made;
+};
+
+const DECIMAL = /^-?\d{1,19}$/;
+
+/** Returns the length of the header of a stored value. */
+function headLength(value: string): number {
+  const flags = value.charCodeAt(0);
+  const length = 9 + ((flags & 4) === 0 ? 0 : 6) + ((flags & 8) === 0 ? 0 : 10);
+  if ((flags & 1) !== 0) return length + 1;
+  if ((flags & 2) === 0) return length;
+  return length + 2 + value.charCodeAt(length) * 256 + value.charCodeAt(length + 1);
+}
+
+const add: ScriptFunction = (
+  run,
+  [hash = '', expiries = '', maps = ''],
+  [field = '', by = '', version = '', map = '', newHead = '', newEnd = ''],
+) => {
+  const held = present(run, hash, field);
+  let [head, old, end] = [newHead, '0', Number(newEnd)];
+  if (held !== undefined) {
+    const length = headLength(held);
+    old = held.slice(length);
+    if (!DECIMAL.test(old)) return 0;
+    end = 0;
+    let life = '';
+    if ((held.charCodeAt(0) & 8) !== 0) {
+      const bytes = Buffer.from(held, 'latin1');
+      const last = bytes.readUIntBE(19, 6);
+      end = nowOf(run) + bytes.readUInt32BE(15) * 1000;
+      if (last > 0) end = Math.min(end, last);
+      const text = Buffer.alloc(6);
+      text.writeUIntBE(end, 0, 6);
+      life = text.toString('latin1');
+    }
+    head = `${held.charAt(0)}${version}${life}${held.slice(9 + life.length, length)}`;
+  }
+  const numbers = [BigInt(old), BigInt(old) + BigInt(by)];
+  if (numbers.some((each) => BigInt.asIntN(64, each) !== each)) return 0;
+  run.call('HSET', hash, field, `${head}${numbers[1]}`);
+  if (end > 0) {
+    run.call('ZADD', expiries, end, field);
+    run.call('ZADD', maps, 'LT', end, map);
+  }
+  return `${numbers[1]}`;
 };
 
 const deleteIf: ScriptFunction = (run, [hash = ''], [field = '', ...condition]) => {
@@ -331,6 +377,7 @@ export const SCRIPT_FUNCTIONS: ReadonlyMap<string, ScriptFunction> = new Map(
     [
       [SET_WITH_END, setWithEnd],
       [SET_IF, setIf],
+      [ADD, add],
       [DELETE_IF, deleteIf],
       [SWEEP, sweep],
       [PURGE, purge],

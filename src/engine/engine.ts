@@ -22,7 +22,7 @@
  * the header of embedded/holds.ts).
  */
 import type { Pin } from '../base/pin.ts';
-import type { Span } from '../base/span.ts';
+import { Span } from '../base/span.ts';
 import type { Condition } from './condition.ts';
 import type { Version } from './version.ts';
 
@@ -58,7 +58,10 @@ export const KNOWN = 12;
 /** The merge policy keeps the stored entry. Nothing changed. */
 export const OUTDATED = 13;
 
-export type Outcome = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13;
+/** The value is not a 64-bit integer, or the sum would not be one. Nothing changed. */
+export const NO_NUMBER = 14;
+
+export type Outcome = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14;
 
 /** `reason` of UNREACHABLE: the engine is closed and stays closed. */
 export const CLOSED = 1;
@@ -108,7 +111,7 @@ export interface OperationResult {
    * last one it saw. 0 with EVERY_PARTITION (see StoredEngine.sequences) and with NO_PARTITION.
    */
   readonly sequence: number;
-  /** FOUND: the stored bytes. */
+  /** FOUND: the stored bytes. APPLIED by add: the sum as text. */
   readonly value: Span;
   /** FOUND: the content type stored with the value; empty if there is none. */
   readonly contentType: Span;
@@ -117,7 +120,7 @@ export interface OperationResult {
   /** FOUND by take: the argument for acknowledge, or NO_HOLD. */
   readonly hold: number;
   /**
-   * FOUND by get, APPLIED by set, CONDITION_FAILED: the entry's version. None if there is no entry
+   * FOUND by get, APPLIED by set and add, CONDITION_FAILED: the entry's version. None if there is no entry
    * (any more), and in all other results.
    */
   readonly version: Version;
@@ -185,6 +188,13 @@ export interface Engine {
     condition: Condition,
     receiver: Receiver,
   ): void;
+  /**
+   * Adds a 64-bit integer to the entry's value, which is one as text: an optional minus and up to 19
+   * digits. APPLIED, NO_NUMBER or MEMORY_FULL. The entry's content type and lifetime remain, and
+   * its idle time begins anew. If there is no entry, the value is `by`, the content type text/plain,
+   * and the lifetime is `lifetime`. The change is that of a set.
+   */
+  add(map: Span, key: Span, by: bigint, lifetime: Lifetime, receiver: Receiver): void;
   /** APPLIED, even if there was no such entry (then no sequence rises); or CONDITION_FAILED. */
   delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void;
   /**
@@ -247,6 +257,9 @@ export interface Engine {
  * queue is created.
  */
 export type QueueCapacity = (queue: Buffer) => number;
+
+/** The content type of a new entry of `add`. */
+export const TEXT_PLAIN = Span.of('text/plain');
 
 /** The receiver of an operation whose result is ignored. */
 export const NOBODY: Receiver = { onResult() {} };

@@ -187,6 +187,7 @@ class RandomStrain implements Receiver {
       engine.set(map, key, this.#value(), this.#type(), lifetime, condition, this);
     } else if (choice < 44) engine.get(map, key, this);
     else if (choice < 53) engine.delete(map, key, condition, this);
+    else if (choice < 55) engine.add(map, key, BigInt(random.below(100)), FOREVER, this);
     else if (random.below(8) === 0) engine.clear(map, this);
     else engine.size(map, this);
   }

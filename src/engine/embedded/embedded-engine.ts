@@ -177,6 +177,20 @@ export class EmbeddedEngine implements StoredEngine, DataFigures {
     results.send(receiver);
   }
 
+  add(map: Span, key: Span, by: bigint, lifetime: Lifetime, receiver: Receiver): void {
+    if (this.#refused(receiver)) return;
+    const { maps, results } = this.#components;
+    const hashedKey = maps.key(key);
+    const { partition } = hashedKey;
+    const outcome = maps.add(map, hashedKey, by, lifetime, this.#version);
+    const result = this.#fill(outcome, partition);
+    if (outcome === APPLIED) {
+      result.value.copyFrom(maps.sum);
+      result.version.copyFrom(this.#version);
+    }
+    results.send(receiver);
+  }
+
   delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
     const { maps, results } = this.#components;

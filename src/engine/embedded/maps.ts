@@ -5,12 +5,30 @@
  *
  * Replay makes the same mutations from messages, unless later ones are recorded.
  */
-import type { Span } from '../../base/span.ts';
+import { Span } from '../../base/span.ts';
 import { type Condition, isMet } from '../condition.ts';
-import { APPLIED, CONDITION_FAILED, FOREVER, type Lifetime, type Outcome } from '../engine.ts';
+import { decimalIn, isInt64 } from '../decimal.ts';
+import {
+  APPLIED,
+  CONDITION_FAILED,
+  FOREVER,
+  type Lifetime,
+  NO_NUMBER,
+  type Outcome,
+  TEXT_PLAIN,
+} from '../engine.ts';
 import { DELETE, type Mutation, SET } from '../mutation.ts';
 import { Version } from '../version.ts';
-import { countReadAt, dueMsAt, flagsAt, HAS_STATISTICS } from './cell.ts';
+import {
+  countReadAt,
+  dueMsAt,
+  expiryMsAt,
+  flagsAt,
+  HAS_STATISTICS,
+  maxIdleSecondsAt,
+  nameValue,
+  tagAt,
+} from './cell.ts';
 import type { CellStore } from './cell-store.ts';
 import { EntryChanges, type MapComponents } from './entry-changes.ts';
 import type { Expiry } from './expiry.ts';
@@ -25,8 +43,11 @@ export class Maps {
   readonly changes: EntryChanges;
   /** Whether there was an entry before the last set with a condition. */
   wasPresent = false;
+  /** The sum of the last addition that was made, as text. */
+  readonly sum = new Span();
   readonly #store: CellStore;
   readonly #names: NameTable;
+  readonly #contentTypes: NameTable;
   readonly #mapFlags: MapFlags;
   readonly #expiry: Expiry;
   readonly #recorder: Recorder;
@@ -34,6 +55,8 @@ export class Maps {
   readonly #key: HashedKey;
   /** Receives the version if the caller passes none. */
   readonly #unasked = new Version();
+  readonly #value = new Span();
+  readonly #type = new Span();
   /** A version that is only compared. */
   readonly #seen = new Version();
 
@@ -41,6 +64,7 @@ export class Maps {
     this.changes = new EntryChanges(shared, components);
     this.#store = shared.store;
     this.#names = shared.mapNames;
+    this.#contentTypes = shared.contentTypes;
     this.#mapFlags = shared.mapFlags;
     this.#recorder = shared.recorder;
     this.#expiry = components.expiry;
@@ -101,6 +125,41 @@ export class Maps {
     draft.expiryMs = timeToLiveMs === 0 ? 0 : clock.wall() + timeToLiveMs;
     draft.maxIdleSeconds = maxIdleSeconds;
     const outcome = this.changes.put(0, map, key, value, contentType);
+    version.copyFrom(draft.version);
+    return outcome;
+  }
+
+  /**
+   * Adds to the number that is the entry's value. APPLIED, NO_NUMBER, MEMORY_FULL or REFUSED.
+   * `lifetime` is that of a new entry; `version` is set to the entry's version.
+   */
+  add(map: Span, key: HashedKey, by: bigint, lifetime: Lifetime, version: Version): Outcome {
+    const { pool, clock } = this.#store;
+    const address = this.find(map, key);
+    const words = pool.words(address);
+    const at = pool.at(address);
+    let old: bigint | undefined = 0n;
+    if (address !== 0) {
+      nameValue(words, pool.bytes(address), at, this.#value);
+      old = decimalIn(this.#value);
+    }
+    if (old === undefined || !isInt64(old + by)) return NO_NUMBER;
+    this.sum.copyFrom(Span.of(`${old + by}`));
+    this.#store.versions.tick();
+    const draft = this.changes.begin(SET, key.partition);
+    const type = this.#type.copyFrom(TEXT_PLAIN);
+    if (address !== 0) {
+      draft.expiryMs = expiryMsAt(words, at);
+      draft.maxIdleSeconds = maxIdleSecondsAt(words, at);
+      this.#contentTypes.name(tagAt(words, at), type);
+      // The name's bytes may move while the entry is written.
+      type.copyFrom(Span.of(type.toBuffer()));
+    } else {
+      const { timeToLiveMs, maxIdleSeconds } = lifetime;
+      draft.expiryMs = timeToLiveMs === 0 ? 0 : clock.wall() + timeToLiveMs;
+      draft.maxIdleSeconds = maxIdleSeconds;
+    }
+    const outcome = this.changes.put(0, map, key, this.sum, type);
     version.copyFrom(draft.version);
     return outcome;
   }

@@ -38,12 +38,14 @@ export const HELD = 7;
 export const MARKS = 8;
 /** The channel on which a member is notified of new items in the queues of a partition. */
 export const WAKE_UPS = 9;
+/** A number during an addition: a hash that exists only within a script. */
+export const SUM = 10;
 
-const LETTERS = 'mxeqrnwhku';
+const LETTERS = 'mxeqrnwhkua';
 /** The kind of the keys that store the cluster's members and state. */
 const CLUSTER_LETTER = 'c';
 
-export type KeyKind = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
+export type KeyKind = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10;
 
 export class Layout {
   readonly partitionCount: number;

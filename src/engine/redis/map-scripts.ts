@@ -87,6 +87,65 @@ return made`,
 );
 
 /**
+ * Adds to the number that is an entry's value; Redis adds 64-bit integers exactly, its scripts do
+ * not. Keys: hash, expiry times, maps, a hash for the sum. Arguments: field, number, version, map;
+ * header of a new entry, and its expiry time or 0. Returns the sum as text, or 0 if there is none.
+ */
+export const ADD = script(
+  `${SHARED}
+local function headLength(value)
+  local flags, length = string.byte(value, 1), 9
+  if math.floor(flags / 4) % 2 == 1 then length = length + 6 end
+  if math.floor(flags / 8) % 2 == 1 then length = length + 10 end
+  if flags % 2 == 1 then return length + 1 end
+  if math.floor(flags / 2) % 2 == 0 then return length end
+  return length + 2 + string.byte(value, length + 1) * 256 + string.byte(value, length + 2)
+end
+local function timeText(value)
+  local text = ''
+  for index = 5, 0, -1 do text = text .. string.char(math.floor(value / 256 ^ index) % 256) end
+  return text
+end
+local function bytesIn(value, from, to)
+  local sum = 0
+  for index = from, to do sum = sum * 256 + string.byte(value, index) end
+  return sum
+end
+local held = present(redis.call('HGET', KEYS[1], ARGV[1]))
+local head, old, ends = ARGV[5], '0', tonumber(ARGV[6])
+if held then
+  local length = headLength(held)
+  if #held - length > 20 then return 0 end
+  local sign, digits = string.match(string.sub(held, length + 1), '^(%-?)(%d+)$')
+  if not digits or #digits > 19 then return 0 end
+  digits = string.match(digits, '^0*(%d+)$')
+  old = (digits == '0' and '' or sign) .. digits
+  ends = 0
+  local life = ''
+  if math.floor(string.byte(held, 1) / 8) % 2 == 1 then
+    local last = bytesIn(held, 20, 25)
+    ends = now() + bytesIn(held, 16, 19) * 1000
+    if last > 0 then ends = math.min(ends, last) end
+    life = timeText(ends)
+  end
+  head = string.sub(held, 1, 1) .. ARGV[3] .. life .. string.sub(held, 10 + #life, length)
+end
+redis.call('HSET', KEYS[4], 'sum', old)
+local added = redis.pcall('HINCRBY', KEYS[4], 'sum', ARGV[2])
+local sum = redis.call('HGET', KEYS[4], 'sum')
+redis.call('UNLINK', KEYS[4])
+if type(added) == 'table' then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], head .. sum)
+if ends > 0 then
+  redis.call('ZADD', KEYS[2], ends, ARGV[1])
+  redis.call('ZADD', KEYS[3], 'LT', ends, ARGV[4])
+end
+return sum`,
+  4,
+  6,
+);
+
+/**
  * Removes an entry if it meets the condition. Keys: hash. Arguments: field, condition. Returns 1, or
  * what SET_IF returns otherwise.
  */
@@ -168,6 +227,6 @@ return 1`,
   4,
 );
 
-export const MAP_SCRIPTS = [SET_WITH_END, SET_IF, DELETE_IF, SWEEP, PURGE, TOUCH].map(
+export const MAP_SCRIPTS = [SET_WITH_END, SET_IF, ADD, DELETE_IF, SWEEP, PURGE, TOUCH].map(
   ({ source }) => source,
 );

@@ -266,6 +266,11 @@ export class RedisEngine implements Engine, ChangeWork {
     this.#maps.set(map, key, value, contentType, lifetime, condition, receiver);
   }
 
+  add(map: Span, key: Span, by: bigint, lifetime: Lifetime, receiver: Receiver): void {
+    if (this.#isStopped) return this.#refuse(receiver);
+    this.#maps.add(map, key, by, lifetime, receiver);
+  }
+
   delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void {
     if (this.#isStopped) return this.#refuse(receiver);
     this.#maps.delete(map, key, condition, receiver);

@@ -11,15 +11,17 @@ import {
   CONDITION_FAILED,
   FOUND,
   type Lifetime,
+  NO_NUMBER,
   type Receiver,
+  TEXT_PLAIN,
 } from '../engine.ts';
 import type { HybridClock } from '../hybrid-clock.ts';
 import { Version } from '../version.ts';
 import { type CommandBuffer, header } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { type Failure, FOREIGN, UNCONFIRMED } from './failure.ts';
-import { EXPIRIES, EXPIRING, type Layout, MAP } from './layout.ts';
-import { DELETE_IF, SET_IF, SET_WITH_END, TOUCH } from './map-scripts.ts';
+import { EXPIRIES, EXPIRING, type Layout, MAP, SUM } from './layout.ts';
+import { ADD, DELETE_IF, SET_IF, SET_WITH_END, TOUCH } from './map-scripts.ts';
 import { Operation, OperationPool, type Work } from './operation.ts';
 import type { Results } from './redis-result.ts';
 import { BULK, INTEGER, kindSet, NIL, type Reply } from './reply.ts';
@@ -30,7 +32,7 @@ const HGET = header(3, 'HGET');
 const HSET = header(4, 'HSET');
 const HDEL = header(3, 'HDEL');
 const INTEGERS = kindSet(INTEGER);
-const INTEGERS_AND_VERSIONS = kindSet(INTEGER, BULK);
+const INTEGERS_AND_TEXTS = kindSet(INTEGER, BULK);
 /** Minimum interval at which reads postpone the expiry of an entry, in ms. */
 const TOUCH_MS = 1000;
 const END_BYTES = 6;
@@ -109,6 +111,35 @@ export class RedisMaps {
     if (isScript) commands.number(life.endMs);
     if (isChecked) writeCondition(commands, condition);
     if (isScript) commands.span(map);
+    dispatcher.end(change);
+  }
+
+  add(map: Span, key: Span, by: bigint, lifetime: Lifetime, receiver: Receiver): void {
+    const { dispatcher, layout, versions } = this.#options;
+    const partition = layout.partitionOf(key);
+    const change = this.#change(map, undefined, receiver);
+    change.replyKinds = INTEGERS_AND_TEXTS;
+    change.subject.isAddition = true;
+    const commands = dispatcher.begin(change, partition);
+    if (commands === undefined) return;
+    const { version } = change.subject;
+    versions.tick();
+    version.set(versions.low, versions.high);
+    const life = this.#lifeOf(lifetime);
+    const head = this.#header.write(version, life, TEXT_PLAIN);
+    commands.begin(ADD.header);
+    commands.pair(layout.prefix(MAP, partition), map);
+    commands.pair(layout.prefix(EXPIRIES, partition), map);
+    commands.span(layout.prefix(EXPIRING, partition));
+    commands.span(layout.prefix(SUM, partition));
+    commands.span(key);
+    commands.text(`${by}`);
+    commands.bytes(versionBytes([version]));
+    commands.span(map);
+    commands.open(head.length);
+    commands.part(head.bytes, 0, head.length, head.view);
+    commands.close();
+    commands.number(life.endMs);
     dispatcher.end(change);
   }
 
@@ -238,9 +269,12 @@ interface Change {
   receiver: Receiver;
   hasCondition: boolean;
   wasPresent: boolean;
+  isAddition: boolean;
+  /** The sum of an addition, as text. */
+  sum: string;
 }
 
-/** Executes sets, deletes and touches. */
+/** Executes sets, additions, deletes and touches. */
 class Changing implements Work<Change> {
   readonly replyKinds = INTEGERS;
   readonly #options: RedisMapsOptions;
@@ -255,23 +289,27 @@ class Changing implements Work<Change> {
     change.needReplicas(replicaCount);
     change.subject.receiver = receiver;
     change.subject.hasCondition = hasCondition;
-    change.replyKinds = hasCondition ? INTEGERS_AND_VERSIONS : INTEGERS;
+    change.subject.isAddition = false;
+    change.replyKinds = hasCondition ? INTEGERS_AND_TEXTS : INTEGERS;
     change.subject.version.clear();
     return change;
   }
 
   onResult(reply: Reply, change: Operation<Change>): void {
-    if (reply.kind === INTEGER) {
-      const { subject } = change;
+    const { subject } = change;
+    const { isAddition } = subject;
+    const { bytes, start, end, length } = reply.bytes;
+    // An addition returns a text if it is made, the others a number.
+    if ((reply.kind === BULK) === isAddition) {
       subject.wasPresent = subject.hasCondition && reply.integer === 0;
+      if (isAddition) subject.sum = bytes.toString('latin1', start, end);
       if (change.group === undefined) this.onConfirmed(change);
       return;
     }
     change.group = undefined;
     const { results } = this.#options;
-    const result = results.begin(CONDITION_FAILED);
-    const { bytes, start } = reply.bytes;
-    if (reply.bytes.length > 0) {
+    const result = results.begin(isAddition ? NO_NUMBER : CONDITION_FAILED);
+    if (!isAddition && length > 0) {
       result.version.set(bytes.readInt32BE(start + 4), bytes.readInt32BE(start));
     }
     this.#changes.give(change);
@@ -280,10 +318,11 @@ class Changing implements Work<Change> {
 
   onConfirmed(change: Operation<Change>): void {
     const { results } = this.#options;
-    const { receiver, version, wasPresent } = change.subject;
+    const { receiver, version, wasPresent, isAddition, sum } = change.subject;
     const result = results.begin(APPLIED);
     result.version.copyFrom(version);
     result.wasPresent = wasPresent && !version.isNone;
+    if (isAddition) result.value.copyFrom(Span.of(sum));
     this.#changes.give(change);
     results.deliver(receiver, result);
   }
@@ -298,8 +337,14 @@ class Changing implements Work<Change> {
   }
 
   #new(): Operation<Change> {
-    const flags = { hasCondition: false, wasPresent: false };
-    const subject = { version: new Version(), receiver: NOBODY, ...flags };
+    const subject = {
+      version: new Version(),
+      receiver: NOBODY,
+      hasCondition: false,
+      wasPresent: false,
+      isAddition: false,
+      sum: '',
+    };
     return new Operation(this.#options.dispatcher, this, subject);
   }
 }

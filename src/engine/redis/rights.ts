@@ -22,6 +22,7 @@ import {
   MARKS,
   QUEUE,
   RETURNED,
+  SUM,
   WAITING,
   WAKE_UPS,
 } from './layout.ts';
@@ -57,6 +58,7 @@ const OF_KEYS: readonly (readonly [KeyKind, string])[] = [
   [WAITING, 'EXPIRE ZADD ZRANGE ZREM'],
   [HELD, 'HDEL HGET HKEYS HSET'],
   [MARKS, 'EXISTS EXPIRE HDEL HMGET HSET'],
+  [SUM, 'HGET HINCRBY HSET UNLINK'],
 ];
 const OF_RECORD = 'HDEL HGET HINCRBY HSET';
 
