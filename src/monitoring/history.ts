@@ -12,10 +12,13 @@ const STEPS = 300;
 /** Maximum time by which the work of a second may seem earlier than its begin, in ms: clocks are rounded. */
 const EARLY_MS = 5;
 
-/** The values of a step, in the order of their columns. */
+/** Names of the values of a step, in the order of their columns. */
 const COLUMNS = ['requests', 'errors', 'p50Ms', 'p99Ms', 'connections', 'memoryBytes'] as const;
 
 type Column = (typeof COLUMNS)[number];
+
+/** The values of one step; NaN for none. */
+type Step = Readonly<Record<Column, number>>;
 
 /** The history as the status has it. */
 export interface LoadHistory extends Readonly<Record<Column, readonly (number | null)[]>> {
@@ -79,22 +82,26 @@ export class History {
       this.#durations[bucket] = traffic.timed[bucket]! - this.#timed[bucket]!;
       this.#timed[bucket] = traffic.timed[bucket]!;
     }
-    const state = [connectionCount(), stored?.memoryBytes ?? Number.NaN] as const;
-    this.#push(
-      requestCount - this.#requestCount,
-      errorCount - this.#errorCount,
-      percentileMs(this.#durations, 0.5),
-      percentileMs(this.#durations, 0.99),
-      ...state,
-    );
-    for (let idle = Math.min(count, STEPS + 1); idle > 1; idle--)
-      this.#push(0, 0, Number.NaN, Number.NaN, ...state);
+    const connections = connectionCount();
+    const memoryBytes = stored?.memoryBytes ?? Number.NaN;
+    this.#push({
+      requests: requestCount - this.#requestCount,
+      errors: errorCount - this.#errorCount,
+      p50Ms: percentileMs(this.#durations, 0.5),
+      p99Ms: percentileMs(this.#durations, 0.99),
+      connections,
+      memoryBytes,
+    });
+    const [p50Ms, p99Ms] = [Number.NaN, Number.NaN];
+    const idle: Step = { requests: 0, errors: 0, p50Ms, p99Ms, connections, memoryBytes };
+    for (let left = Math.min(count, STEPS + 1); left > 1; left--) this.#push(idle);
     this.#requestCount = requestCount;
     this.#errorCount = errorCount;
   }
 
-  #push(...values: readonly number[]): void {
-    for (const [column, ring] of this.#columns.entries()) ring[this.#place] = values[column]!;
+  #push(step: Step): void {
+    for (const [column, name] of COLUMNS.entries())
+      this.#columns[column]![this.#place] = step[name];
     this.#place = (this.#place + 1) % STEPS;
   }
 }
