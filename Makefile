@@ -2,10 +2,11 @@
 # bench-peers and soak need more.
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run test test-peers mutate soak bench bench-peers lint format docs known-tables cluster cluster-stop ok clean
+.PHONY: help install build run test test-peers mutate soak bench bench-peers lint format docs known-tables examples cluster cluster-stop ok clean
 
 PORT = 5701
 NAME =
+ALL =
 SECONDS = 60
 SIZE = 10000
 CASES = 100000
@@ -77,6 +78,9 @@ known-tables: install ## Writes the tables of the original's settings from its j
 	node --import tsx spec/config/original/make-known-tables.ts "$(JARS)"
 
 ok: test test-peers ## Runs everything that a change must pass
+
+examples: build ## Runs examples/ against a member; skips those whose interpreter is missing, ALL=1 fails then
+	ALL=$(ALL) examples/run.sh
 
 cluster: build ## Starts three members on a Cluster of six servers on this machine, to try out (needs redis-server, or ENGINE_SERVER=valkey-server)
 	bin/cluster.sh start

@@ -1,6 +1,7 @@
 /**
- * The pages that users read: README and the other pages at the root, and docs/. Each line has its
- * kind, so that the specs can distinguish prose from code, tables and link definitions.
+ * The pages that users read: README and the other pages at the root, docs/, and the page of the
+ * examples. Each line has its kind, so that the specs can distinguish prose from code, tables and
+ * link definitions.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import { join } from 'node:path';
 export const ROOT = join(import.meta.dirname, '../..');
 
 const AT_ROOT = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'];
+const EXAMPLES = 'examples/README.md';
 
 export type Kind = 'prose' | 'code' | 'table' | 'definition' | 'comment';
 
@@ -40,6 +42,7 @@ export interface Page {
 
 export const PAGES: readonly Page[] = [
   ...AT_ROOT,
+  EXAMPLES,
   ...readdirSync(join(ROOT, 'docs'))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
