@@ -100,22 +100,26 @@ test('replica counts and max-no-heartbeat-seconds have no effect without servers
   const text = `grid:
   properties: {hazelcast.max.no.heartbeat.seconds: 60}
   map: {a: {backup-count: 1}, b: {backup-count: 2}}
-  queue: {q: {backup-count: 0}}
+  queue: {q: {backup-count: 0}, r: {backup-count: 1}}
 `;
   const { warnings } = await load('counts.yaml', text);
   assert.deepEqual(
     warnings.map((each) => each.replace(/^.*(?=counts\.yaml)/, '')),
     [
+      ...['counts.yaml:3:27: map', 'counts.yaml:4:51: queue'].map(
+        (place) =>
+          `${place}.{name}.backup-count: no copies on other members here; servers keep them (engine.url)`,
+      ),
       'counts.yaml:2:52: engine.max-no-heartbeat-seconds has no effect: engine.url is not set',
-      'counts.yaml:3:27: map.{name}.backup-count has no effect: engine.url is not set',
-      'counts.yaml:4:29: queue.{name}.backup-count has no effect: engine.url is not set',
     ],
   );
+  const none = await load('none.yaml', 'grid: {map: {a: {backup-count: 0}}}');
+  assert.deepEqual(none.warnings, []);
   const loaded = await load('counts.yaml', `${text}  engine: {url: redis://a}\n`);
   assert.deepEqual(loaded.warnings, []);
   assert.equal(loaded.config.engineNoHeartbeatSeconds, 60);
   assert.deepEqual([...loaded.config.mapBackupCounts.values()], [1, 2]);
-  assert.deepEqual([...loaded.config.queueBackupCounts], [['q', 0]]);
+  assert.deepEqual([...loaded.config.queueBackupCounts.values()], [0, 1]);
 });
 
 test('a replica count is 0 to 6', async () => {

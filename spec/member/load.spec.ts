@@ -148,11 +148,14 @@ describe('loadConfig', () => {
     );
     const unused = /in advanced-network: join.tcp-ip.connection-timeout-seconds$/m;
     assert.match(on.warnings.join('\n'), unused);
-    assert.match(on.warnings.join('\n'), /join.yaml:6:25: join.tcp-ip joins nothing: /);
+    assert.match(
+      on.warnings.join('\n'),
+      /join.yaml:6:25: network.join.tcp-ip: finds no members here; /,
+    );
     assert.deepEqual(tcpIp(await load('join.xml', xml)), [true, ['a:1', 'b:2']]);
     const off = await load('join.yaml', yaml(false));
     assert.deepEqual(tcpIp(off), [false, ['n:1']]);
-    assert.doesNotMatch(off.warnings.join('\n'), /joins nothing/);
+    assert.doesNotMatch(off.warnings.join('\n'), /finds no members/);
     const fromVariable = await load('bare.yaml', 'grid: {advanced-network: {enabled: true}}', {
       GRID_ADVANCEDNETWORK_JOIN_TCPIP_ENABLED: 'true',
       GRID_ADVANCEDNETWORK_JOIN_TCPIP_MEMBERLIST: 'c:3,d:4',
@@ -160,17 +163,17 @@ describe('loadConfig', () => {
     assert.deepEqual(tcpIp(fromVariable), [true, ['c:3', 'd:4']]);
   });
 
-  it('warns that an enabled join.tcp-ip has no effect', async () => {
+  it('warns that an enabled join.tcp-ip finds no members', async () => {
     const text = (on: boolean) => `grid: {network: {join: {tcp-ip: {enabled: ${on}}}}}`;
     const { warnings } = await load('join.yaml', text(true));
     assert.deepEqual(warnings.length, 1);
-    assert.match(warnings[0] ?? '', /join.yaml:1:43: join.tcp-ip joins nothing: its list/);
+    assert.match(warnings[0] ?? '', /join.yaml:1:43: network.join.tcp-ip: finds no members here; /);
     assert.deepEqual((await load('join.yaml', text(false))).warnings, []);
     const variable = { HZ_NETWORK_JOIN_TCPIP_ENABLED: 'true' };
     const fromVariable = await load('join.yaml', text(false), variable);
     assert.match(
       fromVariable.warnings.join('\n'),
-      /^HZ_NETWORK_JOIN_TCPIP_ENABLED: join.tcp-ip joins/,
+      /^HZ_NETWORK_JOIN_TCPIP_ENABLED: network.join.tcp-ip: finds no members/,
     );
   });
 

@@ -1,27 +1,30 @@
 /**
  * `gridnode config` in a process of its own for configurations with one setting of the original,
- * spelled correctly or not. The command lists settings that are used, warns of those without
- * meaning, reports why others are refused, and exits with 0. For a misspelt setting it exits with
- * 2, or warns if the section is ignored. SOAK_SIZE / 1000 settings of each kind and form, evenly
- * spread over the original's settings.
+ * spelled correctly or not. The command lists settings that are used, warns of lost functions and of
+ * settings without meaning, reports why others are refused, and exits with 0. For a misspelt
+ * setting it exits with 2, or warns if the section is ignored. SOAK_SIZE / 1000 settings of each kind
+ * and form, evenly spread over the original's settings.
  */
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { documentSchema } from '../../src/config/document-schema.ts';
+import { isUnused } from '../../src/config/finding.ts';
 import { run } from '../cli/gridnode-process.ts';
 import { type LoadedWithFindings, load, writeConfig } from '../config/documents.ts';
 import { isWhole, misspelt, type SchemaPath, schemaPaths, stated } from '../config/schema-paths.ts';
 
 const COUNT = Math.max(10, Number(process.env.SOAK_SIZE ?? 10_000) / 1000);
 
-type Kind = 'used' | 'refused' | 'without meaning' | 'in a list';
+type Kind = 'used' | 'refused' | 'lost' | 'without meaning' | 'a default' | 'in a list';
 
-function kindOf({ refused, structured, config }: LoadedWithFindings): Kind {
+function kindOf({ refused, structured, config, findings }: LoadedWithFindings): Kind {
   if (refused.length > 0) return 'refused';
   const isUsed = [...config.sources.values()].some(({ kind }) => kind === 'file');
   if (isUsed) return 'used';
   // Lists such as permissions are not values of settings.
-  return structured.length > 0 ? 'in a list' : 'without meaning';
+  if (structured.length > 0) return 'in a list';
+  const [first] = findings.filter(isUnused);
+  return first === undefined ? 'a default' : first.isLoss ? 'lost' : 'without meaning';
 }
 
 /** Returns COUNT of the paths, evenly spread, or all if there are fewer. */
@@ -47,7 +50,8 @@ for (const form of ['yaml', 'xml'] as const) {
     for (const [kind, shown] of [
       ['used', /# file |# .*: file /],
       ['refused', /refused/],
-      ['without meaning', /Ignored/],
+      ['lost', /^Lost, /m],
+      ['without meaning', /^Ignored, /m],
     ] as const) {
       it(`exits with 0 for ${COUNT} settings that are ${kind}, and reports that`, async () => {
         const chosen = sampleOf(byKind.get(kind) ?? []);

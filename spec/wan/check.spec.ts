@@ -120,6 +120,9 @@ describe('WanReplications.synchronise after a check', () => {
     const again = durableMember(network, 'b', [], { partitionCount: 13, dataSet: 'x' });
     assert.equal(await synchronise(members), 1000);
     assert.deepEqual(again.engine.contents(), a.engine.contents());
-    assert.match(a.log.lines.join('\n'), /warn WAN sync: all of map "map" is sent: .*partition-count/);
+    assert.match(
+      a.log.lines.join('\n'),
+      /warn WAN sync: all of map "map" is sent: .*partition-count/,
+    );
   });
 });

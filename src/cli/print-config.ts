@@ -3,7 +3,7 @@
  * Tested by output.spec.ts.
  */
 
-import { linesOf } from '../config/finding.ts';
+import { isUnused, lineOf, linesOf, type UnusedFinding } from '../config/finding.ts';
 import { exampleFile } from '../member/describe.ts';
 import { explainAsJson, explainAsYaml } from '../member/explain.ts';
 import type { ConfigRequest } from '../member/load.ts';
@@ -18,8 +18,9 @@ interface Printing {
 }
 
 /**
- * Prints a setting that `serve` would refuse with the reason. Rejects with ConfigFault or
- * OutputError.
+ * Prints a setting that `serve` would refuse with the reason. The warnings follow on standard error:
+ * functions that the file asks for and the member does not have, settings without meaning, and
+ * others. Rejects with ConfigFault or OutputError.
  */
 export async function printConfig(
   request: ConfigRequest,
@@ -32,8 +33,30 @@ export async function printConfig(
   }
   const loaded = await loadShown(request, streams);
   await print(streams, printing.json ? explainAsJson(loaded) : explainAsYaml(loaded));
-  const memory = memoryWarning(loaded.config) ?? [];
-  for (const warning of linesOf(loaded.findings, 'warning').concat(memory))
-    streams.stderr.write(`${warning}\n`);
+  const memory = memoryWarning(loaded.config);
+  const unused = loaded.findings.filter(isUnused);
+  const others = loaded.findings.filter((each) => !isUnused(each));
+  const lines = [
+    ...underHeading(
+      LOST,
+      unused.filter(({ isLoss }) => isLoss),
+    ),
+    ...underHeading(
+      MEANINGLESS,
+      unused.filter(({ isLoss }) => !isLoss),
+    ),
+    ...linesOf(others, 'warning'),
+    ...(memory === undefined ? [] : [memory]),
+  ];
+  for (const line of lines) streams.stderr.write(`${line}\n`);
   return EXIT_CLEAN;
+}
+
+const LOST = 'Lost, because this member has no such function:';
+const MEANINGLESS = 'Ignored, because these settings have no meaning here:';
+
+function underHeading(heading: string, findings: readonly UnusedFinding[]): string[] {
+  if (findings.length === 0) return [];
+  const lines = findings.map(({ place, listed }) => lineOf({ place, message: listed }));
+  return [heading, ...lines.map((line) => `  ${line}`)];
 }

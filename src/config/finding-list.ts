@@ -81,7 +81,8 @@ export function bounded(texts: readonly string[], thing: string): string[] {
   return left === 0 ? first : [...first, moreOf(left, thing)];
 }
 
-function moreOf(count: number, thing: string): string {
+/** Returns the text about findings that are not listed. */
+export function moreOf(count: number, thing: string): string {
   return `${counted(count, `more ${thing} is`, `more ${thing}s are`)} not shown`;
 }
 

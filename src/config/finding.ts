@@ -20,12 +20,24 @@ export interface Finding {
   readonly message: string;
 }
 
+/** A warning about settings of the original that this member does not use. */
+export interface UnusedFinding extends Finding {
+  /** Whether a function is lost for which the settings ask; otherwise they have no meaning here. */
+  readonly isLoss: boolean;
+  /** Message below a heading, without the place. */
+  readonly listed: string;
+}
+
+export function isUnused(each: Finding): each is UnusedFinding {
+  return 'isLoss' in each;
+}
+
 export function finding(severity: Severity, message: string, place = ''): Finding {
   return { place, severity, message };
 }
 
 /** Returns the line for the reader, with the place. */
-export function lineOf({ place, message }: Finding): string {
+export function lineOf({ place, message }: Pick<Finding, 'place' | 'message'>): string {
   return place === '' ? message : `${place}: ${message}`;
 }
 

@@ -1,14 +1,13 @@
 /**
  * Decides the use of each statement: it sets a row of the table of settings, is refused, or has no
- * effect. Statements that no reader uses are reported in one warning for each section. Values of a
- * wrong type are problems. Before that, `advanced-network` is translated to `network`. If it is
+ * effect. unused-settings.ts reports the statements that no reader uses. Values of a wrong type are
+ * problems. Before that, `advanced-network` is translated to `network`. If it is
  * enabled, its REST endpoint replaces port, address, endpoint groups and encryption of `network`, and
  * its `join.tcp-ip` replaces that of `network`. REST is then enabled exactly if there is such an
  * endpoint. Tested by member/load.spec.ts.
  */
-import { getOrCreate } from '../base/get-or-create.ts';
 import { type Finding, finding } from './finding.ts';
-import { bounded, FindingList, pathText, quoted, shortened } from './finding-list.ts';
+import { bounded, FindingList, pathText, quoted } from './finding-list.ts';
 import { isOn, type RefusedList } from './refused-settings.ts';
 import { BOOLEAN_TEXTS, isNamed, MASK, readBoolean } from './setting.ts';
 import { type Assignment, isProperty, type SettingTable } from './setting-table.ts';
@@ -163,32 +162,6 @@ function deprecationOf(table: SettingTable, { path, at }: Statement): Finding {
   const instead = `${table.pathOf('restEnabled')} and ${table.pathOf('endpointGroups', 'DATA')}`;
   const message = `${textOfSteps(path)} is deprecated; write ${instead}`;
   return finding('warning', message, sourceAt(at).name);
-}
-
-/** Returns one warning for each section with statements that have no effect. */
-export function unusedWarnings(unused: readonly Statement[]): Finding[] {
-  const sections = new Map<string, { readonly where: string; readonly names: Set<string> }>();
-  for (const statement of unused) {
-    const { path, pattern } = statement;
-    const section = getOrCreate(sections, path[0] ?? '', () => ({
-      where: sourceAt(statement.at).name,
-      names: new Set(),
-    }));
-    section.names.add(namedInSection(path, pattern));
-  }
-  return [...sections].map(([section, { where, names }]) => {
-    const listed = bounded([...names], 'name').join(', ');
-    return finding('warning', `Ignored settings in ${section}: ${listed}`, where);
-  });
-}
-
-/**
- * Returns a path without its section; free names are written as `{name}`, except for the last step.
- */
-function namedInSection(path: readonly string[], pattern: string): string {
-  const last = shortened(path.at(-1) ?? '');
-  const steps = [...pattern.split('.').slice(1, -1), last];
-  return textOfSteps(path.length === 1 ? path : steps).replace(/\[\d+\]/g, '[]');
 }
 
 /** Whether the value of a setting of that name must not be shown. */

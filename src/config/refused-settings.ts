@@ -5,6 +5,7 @@
  * Tested by member/load.spec.ts.
  */
 import { getOrCreate } from '../base/get-or-create.ts';
+import { counted } from '../base/quantities.ts';
 import { type Finding, finding } from './finding.ts';
 import { FINDINGS_MAX, pathText } from './finding-list.ts';
 import { readBoolean } from './setting.ts';
@@ -52,7 +53,13 @@ export class RefusedList {
     const [next] = this.#reasons.slice(FINDINGS_MAX);
     if (next === undefined) return listed;
     const count = this.#reasons.length - FINDINGS_MAX;
-    return [...listed, refusedAt(next[0], `one of ${count} more that are refused`)];
+    return [
+      ...listed,
+      refusedAt(
+        next[0],
+        `one of ${counted(count, 'more setting that is', 'more settings that are')} refused`,
+      ),
+    ];
   }
 }
 
@@ -179,6 +186,9 @@ interface Branch {
   below: Map<string, Branch> | undefined;
 }
 
+/** A section of the effective statements. */
+export type Section = Readonly<Branch>;
+
 /**
  * The effective statements: the last one of each path. They are stored in a tree by the steps of
  * their paths, because joined paths would repeat a long name for each setting below it.
@@ -203,6 +213,30 @@ export class Effective {
 
   values(): readonly Statement[] {
     return this.#statements;
+  }
+
+  /** Whether a section around the statement, or the statement itself, is off: `enabled: false`. */
+  isOff({ path }: Pick<Statement, 'path'>): boolean {
+    let branch: Branch | undefined = this.#root;
+    for (const step of path) {
+      const enabled = this.#statements[branch?.below?.get('enabled')?.index ?? -1];
+      if (enabled !== undefined && readBoolean(enabled.text) === false) return true;
+      branch = branch?.below?.get(step);
+    }
+    return false;
+  }
+
+  /** Returns the section that the first steps of a path lead to: one object for all its settings. */
+  section(path: readonly string[], length: number): Section | undefined {
+    let branch: Branch | undefined = this.#root;
+    for (let at = 0; at < length; at++) branch = branch?.below?.get(path[at] ?? '');
+    return branch;
+  }
+
+  /** Returns the effective statement of a setting in a section; '': that of the section itself. */
+  settingIn(section: Section, name: string): Statement | undefined {
+    const branch = name === '' ? section : section.below?.get(name);
+    return this.#statements[branch?.index ?? -1];
   }
 
   #put(statement: Statement): void {

@@ -1,7 +1,7 @@
 /**
  * Warnings about settings that are valid but probably not intended: endpoint groups that change
- * data or state without credentials, permissions that are never checked, settings without effect,
- * and `join.tcp-ip`, a list of members that requests read and change but that joins no members.
+ * data or state without credentials, permissions that are never checked, and settings without
+ * effect. lost-settings.ts has those of the original that ask for functions this member lacks.
  * Tested by load.spec.ts.
  */
 import { parseEngineUrl } from '../base/engine-url.ts';
@@ -15,12 +15,7 @@ import type { Config } from './config.ts';
 import { SETTINGS, type SettingKey } from './settings.ts';
 
 export function configWarnings(config: Config): Finding[] {
-  return [
-    ...exposureWarnings(config),
-    ...permissionWarnings(config),
-    ...tcpIpWarnings(config),
-    ...engineWarnings(config),
-  ];
+  return [...exposureWarnings(config), ...permissionWarnings(config), ...engineWarnings(config)];
 }
 
 function exposureWarnings(config: Config): Finding[] {
@@ -54,21 +49,12 @@ function permissionWarnings({ security, authentication }: Config): Finding[] {
   return [finding('warning', `${SECURITY_PATHS.permissions} has no effect: ${missing}`)];
 }
 
-function tcpIpWarnings(config: Config): Finding[] {
-  if (!config.tcpIpEnabled) return [];
-  const message =
-    'join.tcp-ip joins nothing: its list of members is stored and returned, but members do not find ' +
-    'one another through it';
-  return [finding('warning', message, sourceOf(config, SETTINGS.tcpIpEnabled).name)];
-}
-
 /** Warns about settings without effect, because servers store the data, or because none do. */
 function engineWarnings(config: Config): Finding[] {
   const { engineUrl } = config;
   const engine = pathOf(SETTINGS.engineUrl);
   if (engineUrl === undefined) {
-    const why = `${engine} is not set`;
-    return [...withoutEffect(config, OF_SERVERS, why), ...countsWithoutEffect(config, why)];
+    return withoutEffect(config, OF_SERVERS, `${engine} is not set`);
   }
   const { isTls } = parseEngineUrl(engineUrl);
   return [
@@ -86,17 +72,6 @@ function withoutEffect(config: Config, keys: readonly SettingKey[], why: string)
     );
 }
 
-/** Returns one warning for all maps, and one for all queues. */
-function countsWithoutEffect(config: Config, why: string): Finding[] {
-  return BACKUP_COUNTS.flatMap((key) => {
-    const [name] = config[key].keys();
-    if (name === undefined) return [];
-    const place = config.sources.get(pathOf(SETTINGS[key], name))?.name ?? '';
-    return [finding('warning', `${pathOf(SETTINGS[key])} has no effect: ${why}`, place)];
-  });
-}
-
-const BACKUP_COUNTS = ['mapBackupCounts', 'queueBackupCounts'] as const;
 const OF_TLS = ['engineTlsCa', 'engineTlsCertificate', 'engineTlsKey'] as const;
 const OF_SERVERS = [
   'engineUser',

@@ -1,7 +1,8 @@
 /**
  * Builds the effective configuration from all sources: defaults, the file, the environment, flags.
- * Each source overrides those before it. Every statement is used, has no effect (one warning for
- * each section), or is refused. All problems are reported together.
+ * Each source overrides those before it. Every statement is used, is refused, asks for a function that
+ * this member does not have (a warning), or has no meaning (one warning for each section). All
+ * problems are reported together.
  */
 import { getOrCreate } from '../base/get-or-create.ts';
 import { lazyModule } from '../base/lazy-module.ts';
@@ -11,12 +12,7 @@ import type { EnvironmentContent } from '../config/environment.ts';
 import type { NamedFile } from '../config/file-text.ts';
 import { ConfigFault, configFault, type Finding, finding } from '../config/finding.ts';
 import { byPlace, FindingList, pathText, quoted, shown } from '../config/finding-list.ts';
-import {
-  interpret,
-  isSecretName,
-  translateAdvancedNetwork,
-  unusedWarnings,
-} from '../config/interpretation.ts';
+import { interpret, isSecretName, translateAdvancedNetwork } from '../config/interpretation.ts';
 import { isPattern, PATTERNS_MAX } from '../config/name-lookup.ts';
 import { hintOf, nearestNames } from '../config/nearest-name.ts';
 import { missingVariable } from '../config/placeholders.ts';
@@ -34,6 +30,7 @@ import { MASK, pathOf } from '../config/setting.ts';
 import type { Assignment, Block } from '../config/setting-table.ts';
 import { DEFAULT, formatPlace, type Source, sourceAt } from '../config/source.ts';
 import { EMPTY_NAME, type NamedBlock, type Statement } from '../config/statements.ts';
+import { unusedFindings } from '../config/unused-settings.ts';
 import { readSecurity, type SecurityReading } from '../security/security-config.ts';
 import { SECURITY_PATHS } from '../security/security-settings.ts';
 import { NO_CERTIFICATE, readTls } from '../security/tls-reading.ts';
@@ -42,6 +39,7 @@ import { REPLICATION_PATTERN } from '../wan/wan-settings.ts';
 import { buildConfig, type Config } from './config.ts';
 import { configWarnings } from './config-warnings.ts';
 import { assignmentsOfRoot, notesOfRoot } from './hazelcast-root.ts';
+import { countLosses, unusedRows } from './lost-settings.ts';
 import { isFilled, namedKeys, SETTINGS, type SettingKey, TABLE } from './settings.ts';
 
 export interface ConfigRequest {
@@ -142,15 +140,20 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
   const ofUnset = config.failIfValueMissing && file ? unsetProblems(file) : undefined;
   const ofValues = { listed: faults, count: faultCount };
   throwProblems([...ofFile, ...secured.problems, ofUnset, ofValues], file?.unset ?? []);
+  const unused = reading.unused.filter((each) => !wan.reading.used.has(each));
+  const isAdvanced = isOn(effective.get('advanced-network.enabled'));
+  const [lost, meaningless] = unusedFindings(unused, effective, unusedRows(config, isAdvanced));
   return {
     config,
     structured: [...structuredValues(secured), ...wan.reading.values],
     sections: [...new Set((file?.statements ?? []).map(({ path }) => path[0] ?? ''))],
     findings: [
+      ...lost,
+      ...countLosses(config),
       ...(fromEnvironment?.warnings ?? []),
       ...warnings,
       ...reading.warnings,
-      ...unusedWarnings(reading.unused.filter((each) => !wan.reading.used.has(each))),
+      ...meaningless,
       ...refused.end(),
       ...wan.reading.refused.end(),
       ...shown(wan.reading.warnings, 'warning'),
