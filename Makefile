@@ -71,8 +71,8 @@ lint: install ## Reports faults and changes that `make format` would make
 format: install ## Formats and sorts imports
 	$(bin)/biome check --write
 
-docs: install ## Writes the tables of settings and refusals into docs/
-	UPDATE_DOCS=1 $(test) spec/docs/settings.spec.ts
+docs: install ## Writes the tables of settings and refusals, and the images of README, into docs/
+	UPDATE_DOCS=1 $(test) spec/docs/settings.spec.ts spec/docs/images.spec.ts
 
 known-tables: install ## Writes the tables of the original's settings from its jars in JARS=DIR (needs unzip)
 	node --import tsx spec/config/original/make-known-tables.ts "$(JARS)"
