@@ -11,6 +11,7 @@ import {
   ABSENT,
   FOUND,
   NO_HOLD,
+  NOT_COUNTED,
   type OperationResult,
   type Outcome,
   type Reason,
@@ -37,6 +38,7 @@ export class LateResult implements OperationResult {
   partition = NO_PARTITION;
   sequence = 0;
   count = 0;
+  bytes = NOT_COUNTED;
   hold = NO_HOLD;
   wasPresent = false;
   timeToLiveMs = 0;
@@ -75,6 +77,7 @@ export class LateResult implements OperationResult {
     this.partition = answer.partition;
     this.sequence = answer.sequence;
     this.count = answer.count;
+    this.bytes = answer.bytes;
     this.hold = answer.hold;
     this.veto = answer.veto;
     this.reason = answer.reason;
@@ -118,6 +121,7 @@ export class LateResult implements OperationResult {
     this.partition = -SPOILT;
     this.sequence = -SPOILT;
     this.count = -SPOILT;
+    this.bytes = -SPOILT;
     this.hold = -SPOILT;
     this.veto = -SPOILT;
     this.version.set(SPOILT, SPOILT);

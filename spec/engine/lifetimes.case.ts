@@ -3,7 +3,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { ABSENT, APPLIED, FOREVER, FOUND } from '../../src/engine/engine.ts';
+import { ABSENT, APPLIED, FOREVER, FOUND, NOT_COUNTED } from '../../src/engine/engine.ts';
 import { type OpenSubject, subjectTests } from './subject.ts';
 
 const SHORT = { timeToLiveMs: 100, maxIdleSeconds: 0 };
@@ -67,6 +67,30 @@ export function lifetimeCases(name: string, open: OpenSubject): void {
       const { value, contentType } = await asker.get('m', 'k');
       assert.deepEqual([value, contentType], ['v', 'a/type']);
       assert.equal((await asker.size('m')).count, 1);
+    });
+
+    test('an engine that counts the bytes of a map counts those of present entries', async (asker, {
+      advance,
+    }) => {
+      const bytesOf = async () => (await asker.size('m')).bytes;
+      if ((await bytesOf()) === NOT_COUNTED) return;
+      assert.equal(await bytesOf(), 0);
+      await asker.set('m', 'k', 'v'.repeat(1000));
+      const one = await bytesOf();
+      assert.ok(one > 1000 && one < 1100, `${one}`);
+      await asker.set('m', 'l', 'v'.repeat(1000));
+      assert.equal(await bytesOf(), 2 * one);
+      await asker.set('m', 'k', 'v'.repeat(1000), '', SHORT);
+      await advance(200);
+      assert.equal(await bytesOf(), one);
+      await asker.set('m', 'l', 'v'.repeat(3000));
+      assert.equal(await bytesOf(), one + 2000);
+      await asker.set('m', 'n', 'v');
+      await asker.delete('m', 'l');
+      assert.ok((await bytesOf()) < 100);
+      await asker.clear('m');
+      assert.equal(await bytesOf(), 0);
+      assert.equal((await asker.get('m', 'n')).bytes, NOT_COUNTED);
     });
 
     test('a get returns the time left to live, and the max idle', async (asker, { advance }) => {

@@ -23,6 +23,7 @@ export interface Seen {
   readonly value: string;
   readonly contentType: string;
   readonly count: number;
+  readonly bytes: number;
   readonly hold: number;
   readonly version: Version;
   readonly wasPresent: boolean;
@@ -80,6 +81,7 @@ export function copied(answer: OperationResult): Seen {
     value: textOf(answer.value),
     contentType: textOf(answer.contentType),
     count: answer.count,
+    bytes: answer.bytes,
     hold: answer.hold,
     version: new Version().copyFrom(answer.version),
     wasPresent: answer.wasPresent,

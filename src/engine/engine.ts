@@ -97,6 +97,9 @@ export const NO_TICKET = 0;
 /** `hold` of an item without a hold: no acknowledge follows. */
 export const NO_HOLD = 0;
 
+/** `bytes` of an engine that does not count them. */
+export const NOT_COUNTED = -1;
+
 /** The result of an operation. Owned by the engine and reused for the next one. */
 export interface OperationResult {
   readonly outcome: Outcome;
@@ -117,6 +120,8 @@ export interface OperationResult {
   readonly contentType: Span;
   /** COUNTED: number of entries or items. */
   readonly count: number;
+  /** COUNTED by size: bytes that the map's entries occupy, or NOT_COUNTED. */
+  readonly bytes: number;
   /** FOUND by take: the argument for acknowledge, or NO_HOLD. */
   readonly hold: number;
   /**

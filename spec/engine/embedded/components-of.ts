@@ -19,8 +19,8 @@ import { AtOnce } from './at-once.ts';
 
 /** Smallest index of a partition, in bytes. */
 const INDEX_BYTES = 128;
-/** First pages of the tables of map names, with their lives, and of content types, in bytes. */
-const REST_BYTES = 6 * 4096;
+/** First pages of the tables of map names, with lives and bytes, and of content types, in bytes. */
+const REST_BYTES = 8 * 4096;
 
 /** Asserts that nothing is stored, and nothing allocated except what an emptied store retains. */
 export function assertEmpty(store: CellStore): void {

@@ -147,7 +147,7 @@ function run(partitionCount: number, memoryBytesMax: number, actions: readonly S
   assert.deepEqual([engine.maps.count, engine.entryCount], [sizes.length, entryCount]);
   for (const [name, map] of model.entries) for (const key of map.keys()) ask.delete(name, key);
   clock.advance(10_000);
-  assert.ok(engine.memoryBytes <= partitionCount * 128 + 6 * 4096);
+  assert.ok(engine.memoryBytes <= partitionCount * 128 + 8 * 4096);
   assert.equal(clock.timerCount, 0);
   assert.deepEqual([engine.maps.count, engine.entryCount], [0, 0]);
 }

@@ -209,7 +209,8 @@ export class EmbeddedEngine implements StoredEngine, DataFigures {
   size(map: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
     const { maps, results } = this.#components;
-    results.blank.setCount(maps.size(map), EVERY_PARTITION, 0);
+    const result = results.blank.setCount(maps.size(map), EVERY_PARTITION, 0);
+    result.bytes = maps.bytes(map);
     results.send(receiver);
   }
 

@@ -6,6 +6,7 @@
  */
 import assert from 'node:assert/strict';
 import {
+  bytesAt,
   dueMsAt,
   KIND_ENTRY,
   KIND_ITEM,
@@ -36,6 +37,7 @@ class InvariantChecker {
   readonly #extents = new Set<number>();
   /** Number of uses by id: entries of maps, and cells of each content type. */
   readonly #entries = new Map<number, number>();
+  readonly #bytes = new Map<number, number>();
   readonly #typed = new Map<number, number>();
 
   constructor(components: EngineComponents) {
@@ -46,7 +48,7 @@ class InvariantChecker {
 
   check(): void {
     const { store, mapNames, queueNames, contentTypes, sweeper, recorder } = this.#components;
-    const { retainedMaps } = this.#components;
+    const { retainedMaps, mapBytes } = this.#components;
     recorder.invariants();
     this.#components.tombstones.invariants();
     for (let number = 0; number < store.partitionCount; number++) {
@@ -58,6 +60,10 @@ class InvariantChecker {
     this.#checkQueues();
     const usesOf = (map: number) => (this.#entries.get(map) ?? 0) + (retainedMaps.has(map) ? 1 : 0);
     mapNames.invariants(retired, usesOf);
+    for (const map of mapNames.ids.used()) {
+      if (retired.has(map)) continue;
+      assert.equal(mapBytes.get(map), this.#bytes.get(map) ?? 0, 'bytes of a map');
+    }
     queueNames.invariants(NONE, () => 1);
     contentTypes.invariants(NONE, (type) => this.#typed.get(type) ?? 0);
     for (const [kind, left] of this.#live) {
@@ -113,6 +119,7 @@ class InvariantChecker {
     if (!mapNames.ids.isUsed(map)) assert.fail('the map of an entry');
     if (mapNames.address(map) === 0) return;
     count(this.#entries, map);
+    count(this.#bytes, map, bytesAt(words, at));
     if (dueMsAt(words, at) < dueMs) assert.fail('an entry expires before its partition is visited');
   }
 
@@ -164,6 +171,6 @@ class InvariantChecker {
   }
 }
 
-function count(uses: Map<number, number>, id: number): void {
-  uses.set(id, (uses.get(id) ?? 0) + 1);
+function count(uses: Map<number, number>, id: number, by = 1): void {
+  uses.set(id, (uses.get(id) ?? 0) + by);
 }

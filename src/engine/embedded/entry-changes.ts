@@ -36,7 +36,7 @@ import type { Expiry } from './expiry.ts';
 import type { HashedKey } from './hashed-key.ts';
 import { KEEPS_STATISTICS, KEEPS_TOMBSTONES, type MapFlags } from './map-flags.ts';
 import type { NameTable } from './name-table.ts';
-import type { PagedPairs } from './paged-array.ts';
+import type { PagedDoubles, PagedPairs } from './paged-array.ts';
 import type { Partition } from './partition.ts';
 import type { Recorder, Sinks } from './recorder.ts';
 import type { SharedComponents } from './shared-components.ts';
@@ -60,6 +60,7 @@ export class EntryChanges {
   readonly #names: NameTable;
   readonly #contentTypes: NameTable;
   readonly #lives: PagedPairs;
+  readonly #mapBytes: PagedDoubles;
   readonly #mapFlags: MapFlags;
   readonly #tombstones: Tombstones;
   readonly #cleaner: Cleaner;
@@ -72,6 +73,7 @@ export class EntryChanges {
     this.#names = shared.mapNames;
     this.#contentTypes = shared.contentTypes;
     this.#lives = shared.lives;
+    this.#mapBytes = shared.mapBytes;
     this.#mapFlags = shared.mapFlags;
     this.#tombstones = shared.tombstones;
     this.#recorder = shared.recorder;
@@ -174,6 +176,8 @@ export class EntryChanges {
       return MEMORY_FULL;
     }
     const oldType = old === 0 ? 0 : tagAt(pool.words(old), pool.at(old));
+    const oldLength = old === 0 ? 0 : bytesAt(pool.words(old), pool.at(old));
+    this.#mapBytes.add(id, length - oldLength);
     const words = pool.words(address);
     const at = pool.at(address);
     writeHead(words, at, flags, id, type, key.words, value.length);
@@ -225,6 +229,7 @@ export class EntryChanges {
     if (!this.#admitsRemoval(id, address, map, key)) return REFUSED;
     if (keepsTombstone) this.#tombstones.addOf(map, key.span, this.draft);
     partition.remove(key.hash(id), address);
+    this.#mapBytes.add(id, -bytesAt(words, at));
     this.#names.release(id);
     if (type !== 0) this.#contentTypes.release(type);
     this.#end(partition);

@@ -9,6 +9,7 @@
  */
 import { EXPIRE, Mutation } from '../mutation.ts';
 import {
+  bytesAt,
   dueMsAt,
   keyAt,
   keyLengthAt,
@@ -22,7 +23,7 @@ import type { CellStore } from './cell-store.ts';
 import type { Cleaner } from './cleaner.ts';
 import type { MapFlags } from './map-flags.ts';
 import type { NameTable } from './name-table.ts';
-import type { PagedPairs } from './paged-array.ts';
+import type { PagedDoubles, PagedPairs } from './paged-array.ts';
 import type { Partition } from './partition.ts';
 import type { Recorder } from './recorder.ts';
 import type { SharedComponents } from './shared-components.ts';
@@ -35,6 +36,7 @@ export class Expiry {
   readonly #names: NameTable;
   readonly #contentTypes: NameTable;
   readonly #lives: PagedPairs;
+  readonly #mapBytes: PagedDoubles;
   readonly #cleaner: Cleaner;
   readonly #recorder: Recorder;
   readonly #mapFlags: MapFlags;
@@ -46,6 +48,7 @@ export class Expiry {
     this.#names = shared.mapNames;
     this.#contentTypes = shared.contentTypes;
     this.#lives = shared.lives;
+    this.#mapBytes = shared.mapBytes;
     this.#recorder = shared.recorder;
     this.#mapFlags = shared.mapFlags;
     this.#tombstones = shared.tombstones;
@@ -70,10 +73,12 @@ export class Expiry {
       return true;
     }
     if (!this.end(partition, address)) return false;
+    const length = bytesAt(words, at);
     const type = tagAt(words, at);
     const owner = ownerAt(words, at);
     partition.remove(this.#store.hashAt(words, at), address);
     if (type !== 0) this.#contentTypes.release(type);
+    this.#mapBytes.add(owner, -length);
     this.#names.release(owner);
     this.#cleaner.pay(partition);
     return false;

@@ -35,6 +35,7 @@ import type { Expiry } from './expiry.ts';
 import { HashedKey } from './hashed-key.ts';
 import type { MapFlags } from './map-flags.ts';
 import type { NameTable } from './name-table.ts';
+import type { PagedDoubles } from './paged-array.ts';
 import type { Recorder } from './recorder.ts';
 import type { SharedComponents } from './shared-components.ts';
 import type { Sweeper } from './sweeper.ts';
@@ -48,6 +49,7 @@ export class Maps {
   readonly #store: CellStore;
   readonly #names: NameTable;
   readonly #contentTypes: NameTable;
+  readonly #mapBytes: PagedDoubles;
   readonly #mapFlags: MapFlags;
   readonly #expiry: Expiry;
   readonly #recorder: Recorder;
@@ -65,6 +67,7 @@ export class Maps {
     this.#store = shared.store;
     this.#names = shared.mapNames;
     this.#contentTypes = shared.contentTypes;
+    this.#mapBytes = shared.mapBytes;
     this.#mapFlags = shared.mapFlags;
     this.#recorder = shared.recorder;
     this.#expiry = components.expiry;
@@ -200,6 +203,11 @@ export class Maps {
     if (id === 0) return 0;
     this.#sweeper.finishDue();
     return this.#names.address(id) === 0 ? 0 : this.#names.uses(id);
+  }
+
+  /** Returns the bytes of the map's entries, 0 without entries. Call `size` before it. */
+  bytes(map: Span): number {
+    return this.#mapBytes.get(this.#names.find(map));
   }
 
   /** Whether the entry is stored with exactly this version, and no merged clear has ended it. */

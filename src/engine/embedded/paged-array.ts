@@ -71,6 +71,10 @@ class PagedArray<Kind extends Page> {
   set(id: number, value: number): void {
     this.pages.open(id)[id & PAGE_MASK] = value;
   }
+
+  add(id: number, value: number): void {
+    this.pages.open(id)[id & PAGE_MASK]! += value;
+  }
 }
 
 /**

@@ -15,6 +15,7 @@ import {
   COUNTED,
   FOUND,
   NO_HOLD,
+  NOT_COUNTED,
   type OperationResult,
   type Outcome,
   REFUSED,
@@ -44,6 +45,7 @@ export class EmbeddedResult implements OperationResult {
   partition = NO_PARTITION;
   sequence = 0;
   count = 0;
+  bytes = NOT_COUNTED;
   hold = NO_HOLD;
   wasPresent = false;
   veto = 0;
@@ -138,6 +140,7 @@ export class EmbeddedResult implements OperationResult {
     this.partition = partition;
     this.sequence = sequence;
     this.count = 0;
+    this.bytes = NOT_COUNTED;
     this.hold = NO_HOLD;
     this.veto = 0;
     this.reason = 0;

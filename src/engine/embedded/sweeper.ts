@@ -18,13 +18,14 @@
  */
 import assert from 'node:assert/strict';
 import type { Timer } from '../../base/clock.ts';
-import { dueMsAt, KIND_ENTRY, kindAt, ownerAt, tagAt } from './cell.ts';
+import { bytesAt, dueMsAt, KIND_ENTRY, kindAt, ownerAt, tagAt } from './cell.ts';
 import type { CellStore } from './cell-store.ts';
 import type { Cleaner } from './cleaner.ts';
 import type { Expiry } from './expiry.ts';
 import { type Visitor, WALK_END } from './hash-index.ts';
 import type { MapFlags } from './map-flags.ts';
 import type { NameTable } from './name-table.ts';
+import type { PagedDoubles } from './paged-array.ts';
 import type { Partition } from './partition.ts';
 import type { SharedComponents } from './shared-components.ts';
 
@@ -62,6 +63,7 @@ export class Sweeper implements Visitor {
   readonly #store: CellStore;
   readonly #maps: NameTable;
   readonly #contentTypes: NameTable;
+  readonly #mapBytes: PagedDoubles;
   readonly #mapFlags: MapFlags;
   readonly #cleaner: Cleaner;
   readonly #expiry: Expiry;
@@ -90,6 +92,7 @@ export class Sweeper implements Visitor {
     this.#store = shared.store;
     this.#maps = shared.mapNames;
     this.#contentTypes = shared.contentTypes;
+    this.#mapBytes = shared.mapBytes;
     this.#mapFlags = shared.mapFlags;
     this.#cleaner = cleaner;
     this.#expiry = expiry;
@@ -201,6 +204,7 @@ export class Sweeper implements Visitor {
         return false;
       }
       this.#owners.push(map);
+      this.#mapBytes.add(map, -bytesAt(words, at));
     }
     // Released later: a release may change the index that is being walked over.
     if (tagAt(words, at) !== 0) this.#types.push(tagAt(words, at));

@@ -8,6 +8,7 @@ import { Span } from '../../base/span.ts';
 import {
   APPLIED,
   NO_HOLD,
+  NOT_COUNTED,
   type OperationResult,
   type Outcome,
   type Reason,
@@ -28,6 +29,7 @@ class RedisResult implements OperationResult {
   readonly value = new Span();
   readonly contentType = new Span();
   count = 0;
+  readonly bytes = NOT_COUNTED;
   hold = NO_HOLD;
   readonly version = new Version();
   wasPresent = false;
