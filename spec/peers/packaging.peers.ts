@@ -1,13 +1,12 @@
 /**
- * The examples of packaging/, checked by Debian's programs and by types: systemd verifies the unit,
- * haproxy and nginx their configurations, TypeScript the fields of the manifest. Members run with
- * the arguments of the manifest and the Containerfile. No image is built, and no Kubernetes cluster
- * is used.
+ * The examples of packaging/: systemd verifies the unit, TypeScript the fields of the manifest.
+ * Members run with the arguments of the manifest and the Containerfile. No Kubernetes cluster is
+ * used, and only a soak builds the image. proxies.peers.ts tests the examples of proxies.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -164,6 +163,34 @@ test('a member with the arguments of the manifest responds to its probes, and ha
     await member.exited;
   }
 });
+
+test('the files that .dockerignore lists are enough to build the package', async () => {
+  const clone = join(folder, 'clone');
+  const modules = join(clone, 'node_modules');
+  mkdirSync(join(modules, '.bin'), { recursive: true });
+  const listed = readFileSync(join(ROOT, '.dockerignore'), 'utf8').matchAll(/^!(.*)$/gm);
+  for (const [, name = ''] of listed) {
+    cpSync(join(ROOT, name), join(clone, name), { recursive: true, preserveTimestamps: true });
+  }
+  for (const name of readdirSync(join(ROOT, 'node_modules'))) {
+    const installed = join(ROOT, 'node_modules', name);
+    if (name === '.installed') writeFileSync(join(modules, name), '');
+    else if (name !== '.bin') symlinkSync(installed, join(modules, name));
+  }
+  for (const name of readdirSync(join(ROOT, 'node_modules/.bin'))) {
+    symlinkSync(join(ROOT, 'node_modules/.bin', name), join(modules, '.bin', name));
+  }
+  await runChecked('make', ['build'], { cwd: clone });
+  assert.deepEqual(await packedFiles(clone), await packedFiles(ROOT));
+});
+
+async function packedFiles(cwd: string): Promise<string[]> {
+  const printed = await runChecked('npm', ['pack', '--dry-run', '--ignore-scripts', '--json'], {
+    cwd,
+  });
+  const [packed] = JSON.parse(printed.slice(printed.indexOf('[\n'), printed.lastIndexOf(']') + 1));
+  return packed.files.map(({ path }: { path: string }) => path);
+}
 
 /** The words of an instruction in exec form, in the last stage of the Containerfile. */
 function wordsOf(instruction: string): string[] {
