@@ -73,10 +73,11 @@ function served(parts: Partial<ServedMember> = {}, options: Options = {}) {
   const screen = { isLogForPeople, printFatal: (message: string) => fatal.push(message) };
   const events = new StopEvents(source, () => time.nowMs);
   const states: string[] = [];
-  const notifyManager = async (state: string) => {
-    states.push(state);
+  const manager = {
+    serving: () => void states.push('serving'),
+    stopping: async () => void states.push('stopping'),
   };
-  const exit = serve(config, log, startMember, events, load, screen, notifyManager);
+  const exit = serve(config, log, startMember, events, load, screen, manager);
   return { exit, source, lines, firstLine: logged.promise, time, fatal, states };
 }
 
@@ -112,10 +113,10 @@ test('serve notifies the service manager when the member serves and when it begi
   starting.resolve(MEMBER);
   await firstLine;
   await endOfTurn();
-  assert.deepEqual(states, ['READY=1']);
+  assert.deepEqual(states, ['serving']);
   source.emit('SIGTERM');
   assert.equal(await exit, 0);
-  assert.deepEqual(states, ['READY=1', 'STOPPING=1']);
+  assert.deepEqual(states, ['serving', 'stopping']);
 });
 
 test('serve does not notify the service manager of a member that does not start', async () => {

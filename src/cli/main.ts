@@ -210,7 +210,8 @@ async function runServe(request: ConfigRequest, streams: Streams): Promise<ExitC
   if (fault !== undefined) throw fault;
   const events = new StopEvents(process);
   const isLogForPeople = process.stdout.isTTY === true;
-  const lines = new LineWriter(openStandardOutput(), new SystemClock(), (error) => {
+  const clock = new SystemClock();
+  const lines = new LineWriter(openStandardOutput(), clock, (error) => {
     stderr.write(`Cannot write the log to standard output: ${error.message}\n`);
   });
   const log = createLog(
@@ -225,11 +226,11 @@ async function runServe(request: ConfigRequest, streams: Streams): Promise<ExitC
   const screen = { isLogForPeople, printFatal };
   const again = piped === undefined ? request : { ...request, file: piped };
   const load = async () => (await import('../member/reading-thread.ts')).loadInThread(again);
-  const notifyManager = serviceManager(process.env, (error) => log.warn(error.message));
+  const manager = serviceManager(process.env, clock, (error) => log.warn(error.message));
   const audit = openAudit(lines);
   const start: StartMember = (...parts) => startMember(...parts, audit);
   try {
-    return await serve(config, log, start, events, load, screen, notifyManager);
+    return await serve(config, log, start, events, load, screen, manager);
   } finally {
     lines.end();
   }

@@ -19,7 +19,7 @@ import {
 } from './exit-code.ts';
 import { listenError } from './listen-error.ts';
 import { listeningLine } from './listening-line.ts';
-import type { NotifyServiceManager } from './service-manager.ts';
+import { NO_MANAGER, type ServiceManager } from './service-manager.ts';
 import type { StopEvents } from './stop-events.ts';
 
 /** Time for a drain, in ms; service managers wait at least this long before they kill a process. */
@@ -48,7 +48,6 @@ interface Screen {
 }
 
 const NO_SCREEN: Screen = { isLogForPeople: false, printFatal: () => {} };
-const NO_MANAGER: NotifyServiceManager = () => Promise.resolve();
 
 export async function serve(
   config: Config,
@@ -57,13 +56,13 @@ export async function serve(
   events: StopEvents,
   load: () => Promise<LoadedConfig>,
   screen: Screen = NO_SCREEN,
-  notifyManager: NotifyServiceManager = NO_MANAGER,
+  manager: ServiceManager = NO_MANAGER,
 ): Promise<ExitCode> {
   const failed = events.failure.then((error): ExitCode => {
     log.fatal({ err: error }, 'failed');
     return EXIT_FAILED;
   });
-  return await Promise.race([failed, run(config, log, start, events, load, screen, notifyManager)]);
+  return await Promise.race([failed, run(config, log, start, events, load, screen, manager)]);
 }
 
 async function run(
@@ -73,7 +72,7 @@ async function run(
   events: StopEvents,
   load: () => Promise<LoadedConfig>,
   screen: Screen,
-  notifyManager: NotifyServiceManager,
+  manager: ServiceManager,
 ): Promise<ExitCode> {
   const starting = start(config, log, load, events.first).then(
     (member) => ({ member }),
@@ -95,11 +94,11 @@ async function run(
   const { address, port, healthPort, backlogWarning: backlog } = member;
   if (screen.isLogForPeople) log.info(listeningLine(member, config));
   else log.info({ address, port, healthPort, backlog, ...explainMemory(config) }, 'listening');
-  void notifyManager('READY=1');
+  manager.serving();
   events.onReload = () => member.reload();
   events.onIgnored = (signal) => log.info({ signal }, 'signal ignored');
   const stoppedBy = await Promise.race([events.first, member.stopRequested]);
-  const notified = notifyManager('STOPPING=1');
+  const notified = manager.stopping();
   const { shutdownDelaySeconds } = config;
   const exitCode = await stop(member, stoppedBy, shutdownDelaySeconds, events.second, log);
   await within(END_TIMEOUT_MS, notified);
