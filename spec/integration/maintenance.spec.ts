@@ -132,6 +132,8 @@ describe('the metrics of a member with a data directory', () => {
     const counts = await dataMetrics(client);
     assert.deepEqual(counts.slice(0, 2), ['gridnode_maps 2', 'gridnode_queues 1']);
     assert.deepEqual(counts.slice(2).sort(), [
+      'gridnode_map_bytes{map="again"} 40',
+      'gridnode_map_bytes{map="m"} 800',
       'gridnode_map_entries{map="again"} 1',
       'gridnode_map_entries{map="m"} 20',
       'gridnode_queue_held_items{queue="q"} 0',

@@ -34,6 +34,9 @@ export interface DataFigures {
   /** Returns the number of entries of the map with this id. */
   entriesOf(map: number): number;
 
+  /** Returns the bytes that the entries of the map with this id occupy. */
+  bytesOf(map: number): number;
+
   /** Returns the number of items of the queue with this id that can be taken. */
   itemsOf(queue: number): number;
 

@@ -72,6 +72,8 @@ test('Maps, queues and their data are reported', async () => {
     gridnode_queues: 2,
     'gridnode_map_entries{map="m"}': 2,
     'gridnode_map_entries{map="%22n%22%0A"}': 1,
+    'gridnode_map_bytes{map="m"}': 64,
+    'gridnode_map_bytes{map="%22n%22%0A"}': 40,
     gridnode_unlisted_map_entries: 0,
     'gridnode_queue_items{queue="small"}': 2,
     'gridnode_queue_items{queue="empty"}': 0,

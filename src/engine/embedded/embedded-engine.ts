@@ -127,6 +127,10 @@ export class EmbeddedEngine implements StoredEngine, DataFigures {
     return this.#components.mapNames.uses(map);
   }
 
+  bytesOf(map: number): number {
+    return this.#components.mapBytes.get(map);
+  }
+
   itemsOf(queue: number): number {
     return this.#components.queues.order.available(queue);
   }

@@ -9,6 +9,7 @@ const METRICS = {
   maps: gauge('gridnode_maps', 'Maps that have entries'),
   queues: gauge('gridnode_queues', 'Queues that have items or waiting polls'),
   mapEntries: gauge('gridnode_map_entries', 'Entries of a map', 'map'),
+  mapBytes: gauge('gridnode_map_bytes', 'Memory in use for the entries of a map', 'map'),
   queueItems: gauge('gridnode_queue_items', 'Items of a queue', 'queue'),
   heldItems: gauge(
     'gridnode_queue_held_items',
@@ -62,6 +63,7 @@ export class EmbeddedMetrics {
       const count = engine.entriesOf(id);
       unlisted -= count;
       to.add(METRICS.mapEntries, count, label);
+      to.add(METRICS.mapBytes, engine.bytesOf(id), label);
     }
     to.add(METRICS.unlistedEntries, unlisted);
     this.#reportQueues(to);
