@@ -1,11 +1,11 @@
 /**
  * The tools that `make test-peers` installs in the folder `tools`: programs that check the package,
- * other versions of Node, and a Valkey server.
+ * other versions of Node, a Valkey server, and Docker Compose.
  */
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 
 const MODULES = join(import.meta.dirname, 'tools/node_modules');
 
@@ -31,8 +31,17 @@ export function toolFolder(name: string): string {
 
 /** Returns the path of the installed Valkey server. */
 export function valkeyServer(): string {
-  const program = join(MODULES, '.valkey/valkey-server');
-  assert.ok(existsSync(program), 'valkey-server is missing: make test-peers installs it');
+  return installed('.valkey/valkey-server');
+}
+
+/** Returns the path of the installed Docker Compose. */
+export function dockerCompose(): string {
+  return installed('.valkey/bin/docker-compose');
+}
+
+function installed(path: string): string {
+  const program = join(MODULES, path);
+  assert.ok(existsSync(program), `${basename(path)} is missing: make test-peers installs it`);
   return program;
 }
 
