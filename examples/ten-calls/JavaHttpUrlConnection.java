@@ -2,6 +2,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.HttpURLConnection;
+import java.net.URI;
 import java.net.URL;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
@@ -31,7 +32,7 @@ class JavaHttpUrlConnection {
             String step, int expected, String method, String path, byte[] value, String type) {
         Response response = new Response();
         try {
-            URL url = new URL(GRID + path);
+            URL url = URI.create(GRID + path).toURL();
             HttpURLConnection connection = (HttpURLConnection) url.openConnection();
             connection.setRequestMethod(method);
             connection.setConnectTimeout(CONNECT_MS);
