@@ -20,15 +20,12 @@ static class Program
     // Keeps connections. The time limit is longer than the longest poll.
     static readonly HttpClient Client = new HttpClient { Timeout = TimeSpan.FromSeconds(10) };
 
-    // Opens a connection for each request. If a kept connection ends before the response, .NET can
-    // send the request again, which is right for maps. A second offer adds the item twice, a second
-    // poll removes another item.
-    static readonly HttpClient QueueClient = new HttpClient { Timeout = TimeSpan.FromSeconds(10) };
+    static readonly byte[] NoBytes = new byte[0];
 
     class Response
     {
         public string Type = "";
-        public byte[] Content = new byte[0];
+        public byte[] Content = NoBytes;
     }
 
     class UnexpectedResponse : Exception
@@ -42,16 +39,15 @@ static class Program
     {
         using (var request = new HttpRequestMessage(new HttpMethod(method), Grid + path))
         {
-            if (value != null)
-            {
-                request.Content = new ByteArrayContent(value);
+            // If the connection ends before the response, .NET sends a request without content
+            // again. A second poll removes another item, so each DELETE has an empty content.
+            if (value != null || method != "GET")
+                request.Content = new ByteArrayContent(value ?? NoBytes);
+            if (type != null)
                 request.Content.Headers.ContentType = MediaTypeHeaderValue.Parse(type);
-            }
-            var isQueue = path.StartsWith("/rest/queues/");
-            request.Headers.ConnectionClose = isQueue;
             try
             {
-                using (var response = await (isQueue ? QueueClient : Client).SendAsync(request))
+                using (var response = await Client.SendAsync(request))
                 {
                     var content = await response.Content.ReadAsByteArrayAsync();
                     var status = (int)response.StatusCode;

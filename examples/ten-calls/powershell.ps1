@@ -7,8 +7,9 @@ $ErrorActionPreference = 'Stop'
 $grid = $env:GRIDNODE_URL ? $env:GRIDNODE_URL : 'http://127.0.0.1:5701/grid'
 
 # Sends a request; returns content type and content, or ends the program. The time limit, 10 s, is
-# longer than the longest poll. Without -WebSession each request has its own connection. No
-# -MaximumRetryCount: a second offer adds the item twice, a second poll removes another item.
+# longer than the longest poll. If the connection ends before the response, only a GET is sent
+# again. No -MaximumRetryCount: a second offer adds the item twice, a second poll removes another
+# item.
 function Invoke-Call {
     param(
         [string] $Step, [int] $Expected, [string] $Method, [string] $Path,
