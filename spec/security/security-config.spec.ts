@@ -191,7 +191,7 @@ test('a realm without users whose identity has no password is refused', async ()
   );
 });
 
-test('security is refused if no user can log in, and the reason names the realm', async () => {
+test('security is refused if no user can log in, or one with an empty password, and the reason names the realm', async () => {
   const users = `${USERS}[{username: u, password: p}]}}\n`;
   const client = (realm: string) => `    client-authentication: {realm: ${realm}}\n`;
   for (const [text, expected] of [
@@ -200,6 +200,8 @@ test('security is refused if no user can log in, and the reason names the realm'
     [`${REALM}        identity: {token: {value: x}}\n`, ['realm "r" has no users']],
     [users, []],
     [users + client('r'), []],
+    [users.replace(': p}', ": ''}"), ['user "u" of realm "r" has an empty password']],
+    [users.replace(': p}', ": ''}").replace('true', 'false'), []],
     [
       `${users}      - name: s\n${client('s')}`,
       ['realm "s" has no users; add authentication.simp'],

@@ -143,7 +143,7 @@ class SecurityReader {
     };
   }
 
-  /** Refuses security that no user could pass. */
+  /** Refuses security that no user could pass, or that anybody could pass with an empty password. */
   #refused(realms: SecurityConfig['realms']): RefusedSetting[] {
     const statement = this.#enabled;
     if (statement === undefined) return [];
@@ -158,10 +158,15 @@ class SecurityReader {
       refused.push(refusedAt(statement, reason));
     }
     for (const named of [this.#memberRealm, this.#clientRealm]) {
-      if (named === undefined || (realms.get(named.text)?.length ?? 0) > 0) continue;
+      if (named === undefined) continue;
+      const users = realms.get(named.text) ?? [];
+      const open = users.find(({ password }) => password === '');
+      if (users.length > 0 && open === undefined) continue;
       const reason =
-        `no user could log in: realm ${quoted(named.text)} has no users; ` +
-        'add authentication.simple.users to it';
+        open === undefined
+          ? `no user could log in: realm ${quoted(named.text)} has no users; ` +
+            'add authentication.simple.users to it'
+          : `user ${quoted(open.name)} of realm ${quoted(named.text)} has an empty password`;
       refused.push(refusedAt(named, reason));
     }
     return refused;
