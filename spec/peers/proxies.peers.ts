@@ -16,6 +16,7 @@ import { freePort } from '../free-port.ts';
 import { RawClient, requestBytes } from '../integration/client.ts';
 import { serve } from '../integration/member-process.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { EngineServer } from './engine-server.ts';
 import { ExampleProxy, type MemberPorts, PROXIES, type ProxyName } from './example-proxies.ts';
 import { until } from './server-process.ts';
 import { ROOT, runChecked } from './tools.ts';
@@ -189,22 +190,50 @@ for (const name of NAMES) {
     assert.equal(await stop(member), 0);
     member = await startMember(t, ...words);
     await load.reaches(load.delivered.length + 500);
-    await load.end();
-    for (;;) {
-      const { status, body } = await ask(port, 'DELETE', 'queues/q/0');
-      if (status === 204) break;
-      load.delivered.push(String(body));
-    }
-    const { offered, delivered, others } = load;
-    const statuses = [...others].map(([status, count]) => `${count} of ${status}`);
-    t.diagnostic(`${offered.size} offered; not served: ${statuses.join(', ')}`);
-    const received = new Set(delivered);
-    assert.equal(delivered.length, received.size, 'an item was delivered twice');
-    assert.deepEqual(
-      [...offered].filter((item) => !received.has(item)),
-      [],
-    );
+    await checkItems(t, load, port);
   });
+
+  test(`${name} with its example loses no item while one of two members is restarted`, {
+    timeout: 60_000,
+  }, async (t) => {
+    const server = await EngineServer.start();
+    t.after(() => server.stop());
+    const engine = ['--engine', `redis://127.0.0.1:${server.port}`];
+    const other = await startMember(t, ...engine);
+    const ports = ['--port', `${await freePort()}`, '--health-port', `${await freePort()}`];
+    const words = [...engine, ...ports, '--shutdown-delay-seconds', '1'];
+    let member = await startMember(t, ...words);
+    const proxy = await startProxy(t, name, member, other);
+    const load = new QueueLoad(proxy.port);
+    await load.reaches(500);
+    assert.equal(await stop(member), 0);
+    await load.reaches(load.delivered.length + 500);
+    member = await startMember(t, ...words);
+    await load.reaches(load.delivered.length + 500);
+    await checkItems(t, load, other.port);
+    // nginx also sends requests to the member while it is stopped, and before it is ready.
+    const expected = name === 'nginx' ? [502, 503] : [];
+    for (const status of load.others.keys()) assert.ok(expected.includes(status), `${status}`);
+  });
+}
+
+/** Ends the load, polls the rest at the member, and checks that each item was delivered once. */
+async function checkItems(t: TestContext, load: QueueLoad, port: number): Promise<void> {
+  await load.end();
+  for (;;) {
+    const { status, body } = await ask(port, 'DELETE', 'queues/q/0');
+    if (status === 204) break;
+    load.delivered.push(String(body));
+  }
+  const { offered, delivered, others } = load;
+  const statuses = [...others].map(([status, count]) => `${count} of ${status}`);
+  t.diagnostic(`${offered.size} offered; not served: ${statuses.join(', ')}`);
+  const received = new Set(delivered);
+  assert.equal(delivered.length, received.size, 'an item was delivered twice');
+  assert.deepEqual(
+    [...offered].filter((item) => !received.has(item)),
+    [],
+  );
 }
 
 /** Clients that offer items to a queue and poll it, through a proxy, until `end`. */
