@@ -161,8 +161,8 @@ test('the name of the cluster authenticates, or the user with a password from th
     [named.code, named.errors],
     [
       4,
-      'Refused with 403: unauthenticated: the cluster is not called "other", ' +
-        'or its member asks for --user\n',
+      'Refused with 403: unauthenticated: --cluster-name "other" is wrong, ' +
+        'or the member requires --user\n',
     ],
   );
   process.env.GRID_PASSWORD = 'any';
@@ -172,7 +172,7 @@ test('the name of the cluster authenticates, or the user with a password from th
     assert.equal(other.code, 4);
     assert.match(
       other.errors,
-      /: user "ann" or the password is wrong, or the member asks for --cluster-name$/m,
+      /: user "ann" or the password is wrong, or the member requires --cluster-name$/m,
     );
   } finally {
     delete process.env.GRID_PASSWORD;

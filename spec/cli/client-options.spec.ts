@@ -110,9 +110,15 @@ test('flags override variables', async () => {
   const { received: two } = await run([...get, 'k', ...flags], variables);
   assert.deepEqual(two, ['GET /mine/rest/maps/m/k bob:secret']);
   const { code, errors } = await run([...get, 'k'], { GRID_ADDRESS: 'a b' });
-  assert.deepEqual([code, errors], [2, 'Cannot use GRID_ADDRESS "a b": not a host and port\n']);
+  assert.deepEqual(
+    [code, errors],
+    [
+      2,
+      'Cannot use GRID_ADDRESS "a b": not a host and port, or an http or https URL without a path\n',
+    ],
+  );
   const ca = await run([...get, 'k'], { GRID_ADDRESS: at(member), GRID_CA: '/nowhere/ca' });
-  assert.match(ca.errors, /^Cannot use GRID_CA "\/nowhere\/ca": ENOENT/);
+  assert.match(ca.errors, /^Cannot use GRID_CA "\/nowhere\/ca": no such file\n$/);
 });
 
 test('administrative calls authenticate with --cluster-name, else GRID_CLUSTER_NAME, else dev', async () => {
@@ -193,7 +199,11 @@ const refused: readonly (readonly [status: number, words: readonly string[], Reg
     [...get, 'k'],
     /^Refused with 404: nothing is at \/grid\/rest\/maps\/m\/k; is "grid" the member's --path-segment\?\n$/,
   ],
-  [400, ['health', 'nonsense'], /^Refused with 400: "nonsense" is not a part of health\n$/],
+  [
+    400,
+    ['health', 'nonsense'],
+    /^Refused with 400: "nonsense" is not a part of health: node-state, .*, live\n$/,
+  ],
   [
     413,
     ['map', 'set', 'm', 'k', 'four'],
@@ -239,6 +249,22 @@ test('the client reports TLS on a plain port, and plain text on a TLS port', asy
   assert.equal(tls.code, 3);
   assert.match(tls.errors, /; if the port uses TLS, try --address https:\/\/127\.0\.0\.1:\d+\n$/);
   closing.close();
+});
+
+test('a command without --user that needs a login names the flag', async () => {
+  requiresLogin = true;
+  const { code, errors } = await run([...get, 'k', '--address', at(member)]);
+  requiresLogin = false;
+  assert.deepEqual([code, errors], [4, 'Refused with 401: --user logs in\n']);
+});
+
+test('an empty list prints no line', async () => {
+  nextResponse = [200, '{"publishers":[]}'];
+  const publishers = ['wan', 'publishers', '--address', at(member)];
+  const { code, output } = await run(publishers);
+  const { output: json } = await run([...publishers, '--json']);
+  nextResponse = [200, 'value'];
+  assert.deepEqual([code, output, json], [0, '', '{"publishers":[]}\n']);
 });
 
 test('update-config sends a file or standard input, and prints the outcome for each block', async () => {

@@ -72,6 +72,8 @@ test('help contains defaults, variables and required flags', async () => {
 test('a list of commands has their parameters, and the help of a command its options', async () => {
   const { output } = await run('map', '--help');
   assert.match(output, /^ {2}set <map> \[key] \[value] {2}Set the value$/m);
-  const { output: same } = await run('help', 'serve');
-  assert.equal(same, (await run('serve', '--help')).output);
+  for (const words of [['serve'], ['map', 'get'], []]) {
+    const { code, output: same } = await run('help', ...words);
+    assert.deepEqual([code, same], [0, (await run(...words, '--help')).output]);
+  }
 });

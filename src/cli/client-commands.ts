@@ -8,7 +8,14 @@ import type { Route } from '../surface/route.ts';
 import type { Client, ClientOptions, ValueOptions } from './client.ts';
 import type { KeyOptions } from './command-input.ts';
 import type { ExitCode } from './exit-code.ts';
-import { aboutOf, CLUSTER_CALLS, type MemberCall, WAN_CALLS, wordsOf } from './member-calls.ts';
+import {
+  aboutOf,
+  CLUSTER_CALLS,
+  HEALTH_PARTS,
+  type MemberCall,
+  WAN_CALLS,
+  wordsOf,
+} from './member-calls.ts';
 import type { Streams } from './output.ts';
 import type { TaskOptions, WaitOptions } from './wan-task-calls.ts';
 
@@ -81,13 +88,11 @@ export function addClientCommands(
   addCalls(wan, WAN_CALLS);
   addWanTasks(wan, streams, place);
 
-  add(
-    program,
-    'health [part]',
-    'Print the health, or one part of it; exit code 1 if it is not healthy',
-  ).action((part: string | undefined, _: unknown, command: Command) =>
-    place(command, (client) => client.health(part)),
-  );
+  add(program, 'health', 'Print the health, or one part of it; exit code 1 if it is not healthy')
+    .argument('[part]', `One of ${HEALTH_PARTS.join(', ')}`)
+    .action((part: string | undefined, _: unknown, command: Command) =>
+      place(command, (client) => client.health(part)),
+    );
 }
 
 /** Adds the commands for tasks that run in the member. */

@@ -254,8 +254,9 @@ export class Client {
     return EXIT_REFUSED;
   }
 
-  /** Prints a line: `words` for people, or `value` as JSON. */
+  /** Prints `words` for people, none as nothing, or a line of JSON. */
   async printResult(words: string, value: unknown): Promise<void> {
+    if (words === '' && !this.#options.json) return;
     await printLine(this.#streams, this.#options.json ? JSON.stringify(value) : words);
   }
 

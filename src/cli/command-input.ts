@@ -57,9 +57,17 @@ export async function readInput(flag: string, file: string): Promise<Buffer> {
     return await readFile(file);
   } catch (error) {
     const seen = `${flag && `${flag} `}${JSON.stringify(file)}`;
-    throw new TypeError(`Cannot use ${seen}: ${reasonOf(error)}`);
+    const { code = '' } = error as NodeJS.ErrnoException;
+    throw new TypeError(`Cannot use ${seen}: ${FILE_FAULTS[code] ?? reasonOf(error)}`);
   }
 }
+
+/** Reasons why a file cannot be read, by the system's code. */
+const FILE_FAULTS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file',
+  EACCES: 'not permitted',
+  EISDIR: 'a directory, not a file',
+};
 
 /**
  * Reads the key from the arguments after the name of a map, or from a flag, which can have any bytes. Node

@@ -6,7 +6,6 @@ import { Argument, Command, CommanderError, Option } from 'commander';
 import { SystemClock } from '../base/clock.ts';
 import { VERSION } from '../base/program-version.ts';
 import { ConfigFault, linesOf } from '../config/finding.ts';
-import { insteadOfJavaOption } from '../config/java-options.ts';
 import { type Assignment, assignmentsOf } from '../config/setting-table.ts';
 import { sectionOf } from '../member/describe.ts';
 import { type ConfigRequest, refusedFault } from '../member/load.ts';
@@ -35,6 +34,7 @@ import { type StartMember, serve } from './serve.ts';
 import { serviceManager } from './service-manager.ts';
 import { StopEvents } from './stop-events.ts';
 import { areSameTerminal, hasColours } from './terminals.ts';
+import { usageHint, withHelp } from './usage-hints.ts';
 
 /** Runs the command of the arguments and returns the exit code. */
 export async function runCli(
@@ -99,9 +99,10 @@ function readCommandLine(
   let order: Work | undefined;
   const program = new Command('gridnode')
     .description('An in-memory data store with an HTTP API: maps and queues')
-    .version(VERSION, '-V, --version', 'Print the version')
+    .version(VERSION, '-v, --version', 'Print the version')
     .helpOption('-h, --help', 'Print this help')
     .helpCommand('help [command]', 'Print the help of a command')
+    .showHelpAfterError('(Add --help for help)')
     .exitOverride()
     .configureHelp(HELP_LAYOUT)
     .configureOutput({
@@ -109,7 +110,7 @@ function readCommandLine(
       writeErr: (text) => streams.stderr.write(text),
       getOutHelpWidth: () => helpWidth(process.env, streams.stdout.columns),
       getErrHelpWidth: () => helpWidth(process.env, streams.stderr.columns),
-      outputError: (text, write) => write(text + javaHint(text)),
+      outputError: (text, write) => write(text + usageHint(text)),
     });
   const about = 'Serve maps, queues, health and cluster status until a signal stops it';
   const serving = program
@@ -128,7 +129,7 @@ function readCommandLine(
     });
   }
   addExamples(program);
-  program.parse(words, { from: 'user' });
+  program.parse(withHelp(words, program), { from: 'user' });
   return order;
 }
 
@@ -170,13 +171,6 @@ function addOthers(program: Command, streams: Streams, order: (work: Work) => vo
         return EXIT_CLEAN;
       });
     });
-}
-
-/** Returns a line with the replacement of a JVM option, which the original uses. */
-function javaHint(text: string): string {
-  const [, option = ''] = /^error: unknown option '(-[DX][^']*)'/.exec(text) ?? [];
-  const instead = insteadOfJavaOption(option);
-  return instead === undefined ? '' : `(There is no JVM here: ${instead})\n`;
 }
 
 /**

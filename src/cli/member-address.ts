@@ -25,7 +25,7 @@ export async function locateMember(
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const seen = `Cannot use ${nameOf('address')} ${JSON.stringify(address)}`;
   if (url === undefined || url.pathname !== '/' || url.search !== '' || url.hash !== '') {
-    throw new TypeError(`${seen}: not a host and port`);
+    throw new TypeError(`${seen}: not a host and port, or an http or https URL without a path`);
   }
   if (url.username !== '' || url.password !== '') {
     throw new TypeError(`Cannot use ${nameOf('address')}: --user logs in, not the address`);

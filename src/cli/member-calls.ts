@@ -6,6 +6,7 @@
 import type { NamedConfig } from '../administration/configuration-actions.ts';
 import { counted } from '../base/quantities.ts';
 import type { MemberInfo } from '../cluster/cluster.ts';
+import { HEALTH_ROUTES } from '../health/health-routes.ts';
 import { ROUTES } from '../member/routes.ts';
 import type { MemberStatus } from '../monitoring/member-status.ts';
 import type { Route } from '../surface/route.ts';
@@ -38,6 +39,11 @@ export interface CallResponse extends Partial<MemberStatus> {
   readonly addedPublisherIds?: readonly string[];
   readonly ignoredPublisherIds?: readonly string[];
 }
+
+/** The parts of health, as `gridnode health` and the paths name them. */
+export const HEALTH_PARTS: readonly string[] = Object.values(HEALTH_ROUTES).flatMap((row) =>
+  'path' in row && row.path.startsWith('health/') ? [row.path.slice('health/'.length)] : [],
+);
 
 /** In the order of the help. */
 export const CLUSTER_CALLS: readonly MemberCall[] = [

@@ -3,7 +3,7 @@
  * Tested by client-options.spec.ts.
  */
 import type { MemberRequest, MemberResponse } from '../client/member-client.ts';
-import type { CallResponse } from './member-calls.ts';
+import { type CallResponse, HEALTH_PARTS } from './member-calls.ts';
 
 /** The flags that administrative calls authenticate with. */
 interface CredentialFlags {
@@ -18,8 +18,13 @@ export function refusalReason(
 ): string {
   const message = messageOf(response);
   if (message === 'unauthenticated') return `${message}: ${causesOf(flags)}`;
+  if (response.status === 401 && flags.user === undefined) {
+    return message === '' ? LOGIN_HINT : `${message}; ${LOGIN_HINT}`;
+  }
   return message || reasonOf(response.status, call);
 }
+
+const LOGIN_HINT = '--user logs in';
 
 /** The member's message; empty if there is none. */
 function messageOf(response: MemberResponse): string {
@@ -31,8 +36,8 @@ function messageOf(response: MemberResponse): string {
 /** The member does not report whether it requires a user or the name of the cluster. */
 function causesOf({ user, clusterName }: CredentialFlags): string {
   return user === undefined
-    ? `the cluster is not called ${JSON.stringify(clusterName)}, or its member asks for --user`
-    : `user ${JSON.stringify(user)} or the password is wrong, or the member asks for --cluster-name`;
+    ? `--cluster-name ${JSON.stringify(clusterName)} is wrong, or the member requires --user`
+    : `user ${JSON.stringify(user)} or the password is wrong, or the member requires --cluster-name`;
 }
 
 /** Responses with these statuses have no content, so the client explains them. */
@@ -40,7 +45,9 @@ function reasonOf(status: number, { path, body }: MemberRequest): string {
   const [, segment = '', ...rest] = path.split('/');
   switch (status) {
     case 400:
-      if (rest[0] === 'health' && rest.length > 1) return `"${rest[1]}" is not a part of health`;
+      if (rest[0] === 'health' && rest.length > 1) {
+        return `"${rest[1]}" is not a part of health: ${HEALTH_PARTS.join(', ')}`;
+      }
       return `${path} names no map, key or queue`;
     case 404:
       return `nothing is at ${path}; is ${JSON.stringify(segment)} the member's --path-segment?`;

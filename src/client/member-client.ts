@@ -126,6 +126,7 @@ function hintOf(error: NodeJS.ErrnoException, url: URL): string {
   const codes: readonly unknown[] =
     error instanceof AggregateError ? error.errors.map(({ code }) => code) : [error.code];
   if (codes.includes('ECONNREFUSED')) return '; is a member running there?';
+  if (codes.includes('ENOTFOUND')) return `; no host is called ${url.hostname}`;
   if (url.protocol === 'https:') {
     return isWithoutTls(error) ? `; try --address http://${url.host}` : '';
   }

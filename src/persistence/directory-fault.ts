@@ -6,12 +6,13 @@ import { reasonOf } from '../base/errors.ts';
 
 /** `error`: the error of creating or opening the directory. */
 export function directoryFault(error: unknown): string {
-  const { code, path } = error as NodeJS.ErrnoException;
+  const { code, path, syscall } = error as NodeJS.ErrnoException;
   // EEXIST: the path names a file; ENOTDIR: a part of the path above does.
   if (code === 'EEXIST') return 'it is a file, not a directory';
   if (code === 'ENOTDIR') return 'it, or a directory above it, is a file';
   const dangling = code === 'ENOENT' && path !== undefined ? danglingLink(path) : undefined;
-  return dangling ?? reasonOf(error);
+  if (dangling !== undefined) return dangling;
+  return code === 'ENOENT' && syscall !== 'mkdir' ? 'no such directory' : reasonOf(error);
 }
 
 /**
