@@ -3,7 +3,7 @@
  * remain.
  */
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, test } from 'node:test';
 import { DirectoryLock } from '../../src/persistence/directory-lock.ts';
@@ -33,6 +33,16 @@ function makeFour(): number {
   make('backup-10', 'ann', '2026-01-03T00:00:00.000Z');
   return make('backup-4', 'bob', '2026-01-04T00:00:00.000Z');
 }
+
+test('restore refuses a directory of backups, and names the newest one', async () => {
+  makeFour();
+  const target = join(temporaryFolder(), 'new');
+  const words = ['restore', '--from', backups, '--data-dir', target];
+  const { code, output, errors } = await runCommand(...words);
+  assert.deepEqual([code, output], [2, '']);
+  assert.match(errors, /: it contains backups; name one, such as ".*\/backup-4"\n$/);
+  assert.ok(!existsSync(target));
+});
 
 test('list prints time, member and size, oldest first, and reports directories that are not backups', async () => {
   const bytes = makeFour();

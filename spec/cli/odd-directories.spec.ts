@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it, test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import { DATA_FORMAT } from '../../src/persistence/data-format.ts';
 import { FileStorage } from '../../src/persistence/file-storage.ts';
@@ -145,6 +145,13 @@ describe('damage that is found after a part of the data was loaded', () => {
     assert.deepEqual([exit, code], [3, 'DATA_DAMAGED'], msg);
     assert.ok(msg.includes(last), msg);
   });
+});
+
+test('repair of a directory without data reports that, besides the files that are there', async () => {
+  const directory = written('other', new Map([['notes.txt', Buffer.from('text')]]));
+  const { code, output } = await run('repair', '--data-dir', directory);
+  assert.equal(code, 0);
+  assert.match(output, /^notes\.txt: is not a file .*\nno data: ".*" has no file of a member\n$/);
 });
 
 describe('the target directory of restore or repair', () => {

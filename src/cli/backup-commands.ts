@@ -112,6 +112,7 @@ export async function restoreBackup(
   return await reportingDataFaults(streams, async () => {
     const source = openToRead('--from', from);
     checkOutside('--data-dir', dataDir, from, 'the backup to restore');
+    await checkNoBackupsIn(from);
     const progress = new Progress(streams, 'restoring');
     const { of, files } = await withEmptyDirectory(dataDir, (target) =>
       restore(source, target, progress.add, newMember === true),
@@ -122,6 +123,16 @@ export async function restoreBackup(
     await printLine(streams, json ? JSON.stringify({ of, files: files.length, bytes }) : summary);
     return EXIT_CLEAN;
   });
+}
+
+/** Throws a TypeError for a directory of backups, of which one must be named. */
+async function checkNoBackupsIn(from: string): Promise<void> {
+  const newest = (await listBackups(from)).whole.at(-1);
+  if (newest === undefined) return;
+  const example = JSON.stringify(join(from, newest.name));
+  throw new TypeError(
+    `Cannot use --from ${JSON.stringify(from)}: it contains backups; name one, such as ${example}`,
+  );
 }
 
 async function read({ backupDir }: BackupOptions): Promise<StoredBackups> {

@@ -5,6 +5,7 @@
 import { counted, sizeText } from '../base/quantities.ts';
 import { SETTINGS } from '../member/settings.ts';
 import type { Finding } from '../persistence/findings.ts';
+import { isUsedByMember } from '../persistence/foreign-files.ts';
 import { repair } from '../persistence/repair.ts';
 import type { Salvaged } from '../persistence/salvage.ts';
 import {
@@ -32,6 +33,7 @@ export async function repairData(options: Repairing, streams: Streams): Promise<
     const source = openToRead('--data-dir', dataDir);
     if (to !== undefined) checkOutside('--to', to, dataDir, 'the directory to repair');
     await lockWherePossible(source);
+    const hasData = (await source.list()).some(isUsedByMember);
     const findings: Finding[] = [];
     const progress = new Progress(streams, 'repairing');
     const beginMs = performance.now();
@@ -54,15 +56,19 @@ export async function repairData(options: Repairing, streams: Streams): Promise<
     } finally {
       progress.end();
       await source.close();
-      await printFindings(streams, options, findings, saved);
+      await printFindings(streams, options, hasData, findings, saved);
     }
   });
 }
 
-/** Without `saved` the work has failed, and the reason has been printed. */
+/**
+ * `hasData`: whether the directory has files with the names of a member's. Without `saved` the work
+ * has failed, and the reason has been printed.
+ */
 async function printFindings(
   streams: Streams,
-  { to, json }: Repairing,
+  { dataDir, to, json }: Repairing,
+  hasData: boolean,
   findings: readonly Finding[],
   saved: Salvaged | undefined,
 ): Promise<void> {
@@ -74,6 +80,9 @@ async function printFindings(
   for (const finding of findings) await printLine(streams, describe(finding));
   if (saved === undefined) return;
   const { records, bytes, damages } = saved;
+  if (!hasData && records === 0 && damages === 0) {
+    return await printLine(streams, `no data: "${dataDir}" has no file of a member`);
+  }
   const whole = `${counted(records, 'record')}, ${sizeText(bytes)}`;
   const found = damages === 0 ? 'no damage' : `damage in ${counted(damages, 'place')}`;
   if (to !== undefined) await printLine(streams, `${found}; saved to "${to}": ${whole}`);
