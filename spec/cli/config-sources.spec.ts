@@ -37,6 +37,26 @@ hazelcast:
 `;
 
 describe('gridnode config', () => {
+  it('lists lost functions and settings without meaning below headings, then other warnings', async () => {
+    const eviction = 'eviction: {eviction-policy: LRU, size: 9}, map-store: {enabled: false}';
+    const file = writeConfig(
+      'lost.yaml',
+      `grid: {map: {s: {${eviction}}}, license-key: k, network: {rest-api: {enabled: true,
+      endpoint-groups: {DATA: {enabled: true}}}}}`,
+    );
+    const { errors } = await run('config', '--config', file);
+    const lines = errors.replaceAll(file, 'lost.yaml').split('\n');
+    assert.deepEqual(lines.slice(0, 4), [
+      'Lost, because this member has no such function:',
+      '  lost.yaml:1:46: map.s.eviction: no eviction here; writes get 503 at max-memory',
+      'Ignored, because these settings have no meaning here:',
+      '  lost.yaml:1:105: license-key',
+    ]);
+    assert.match(lines[4] ?? '', /^Can be reached from outside without credentials: DATA; /);
+    const none = await run('config', '--config', writeConfig('none.yaml', 'grid: {}'));
+    assert.equal(none.errors, '');
+  });
+
   it('shows that each source overrides the previous one', async () => {
     const file = writeConfig('sources.yaml', FILE);
     const environment = { GRID_CLUSTERNAME: 'of-environment', HZ_LOGLEVEL: 'FINE' };

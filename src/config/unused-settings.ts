@@ -123,8 +123,10 @@ function meaninglessFindings(statements: readonly Statement[]): UnusedFinding[] 
     section.names.add(namedInSection(path, pattern));
   }
   return [...sections].map(([section, { where, names }]) => {
-    const listed = `${section}: ${bounded([...names], 'name').join(', ')}`;
-    return { ...finding('warning', `Ignored settings in ${listed}`, where), isLoss: false, listed };
+    const all = `${section}: ${bounded([...names], 'name').join(', ')}`;
+    // A setting at the root is its own section.
+    const listed = names.has(section) ? section : all;
+    return { ...finding('warning', `Ignored settings in ${all}`, where), isLoss: false, listed };
   });
 }
 
