@@ -46,15 +46,16 @@ test('serviceManager sends each state with systemd-notify, in order, from one sh
   assert.equal(first?.[1], second?.[1]);
 });
 
-test('serviceManager reports twice per period of the watchdog that the event loop runs, until the stop', async () => {
+test('serviceManager reports three times per period of the watchdog that the event loop runs, until the stop', async () => {
   const { program, calls } = notifier();
   const clock = new FakeClock();
   const manager = serviceManager(WATCHED, clock, assert.ifError, program);
   clock.advance(120_000);
   manager.serving();
-  clock.advance(29_999);
+  clock.advance(19_999);
+  assert.equal(clock.nextDueMs, 140_000);
   clock.advance(1);
-  clock.advance(30_000);
+  clock.advance(20_000);
   await manager.stopping();
   assert.equal(clock.timerCount, 0);
   const states = calls().map(([, , state]) => state);
@@ -92,7 +93,7 @@ test('serviceManager reports why it cannot notify, and starts a new shell for th
   const clock = new FakeClock();
   const manager = serviceManager(WATCHED, clock, onError, program);
   manager.serving();
-  clock.advance(30_000);
+  clock.advance(20_000);
   while (errors.length < 2) await new Promise(setImmediate);
   rmSync(failing);
   await manager.stopping();
@@ -116,4 +117,14 @@ test('serviceManager reports that systemd-notify is missing', async () => {
     errors[0] ?? '',
     /^Cannot notify systemd of STOPPING=1: .*\/nowhere\/notify.*not found/,
   );
+});
+
+test('serviceManager reports that no shell can be started', async () => {
+  const errors: string[] = [];
+  const onError = (error: Error) => errors.push(error.message);
+  const environment = { ...MANAGED, NOT_TEXT: 'a\0b' };
+  const manager = serviceManager(environment, new FakeClock(), onError);
+  await manager.stopping();
+  assert.equal(errors.length, 1);
+  assert.match(errors[0] ?? '', /null bytes/);
 });

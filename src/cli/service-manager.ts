@@ -31,8 +31,8 @@ const PROGRAM = 'systemd-notify';
 /** Runs the program `$0` with each line of standard input, and confirms each with an empty line. */
 const SCRIPT = 'while read -r state; do "$0" "$state" || exit; echo; done';
 
-/** Messages for each period that systemd allows between two. */
-const MESSAGES_PER_PERIOD = 2;
+/** Messages for each period that systemd allows between two, so that one of them may fail. */
+const MESSAGES_PER_PERIOD = 3;
 
 /** The service manager of a process that has none. */
 export const NO_MANAGER: ServiceManager = { serving: () => {}, stopping: () => Promise.resolve() };
@@ -84,14 +84,15 @@ class Messages {
   readonly #environment: Environment;
   readonly #program: string;
   readonly #onError: (error: Error) => void;
-  #shell: Promise<ChildProcess>;
+  /** Undefined after a failure: the next message starts another one. */
+  #shell: Promise<ChildProcess | undefined>;
   #last: Promise<void> = Promise.resolve();
 
   constructor(environment: Environment, program: string, onError: (error: Error) => void) {
     this.#environment = environment;
     this.#program = program;
     this.#onError = onError;
-    this.#shell = startShell(program, environment);
+    this.#shell = startShell(program, environment).catch(() => undefined);
   }
 
   /** Resolves when the message was sent or has failed. */
@@ -102,9 +103,9 @@ class Messages {
 
   async #sendNow(state: ServiceState): Promise<void> {
     let shell = await this.#shell;
-    if (shell.exitCode !== null || shell.signalCode !== null) {
-      this.#shell = startShell(this.#program, this.#environment);
-      shell = await this.#shell;
+    if (shell === undefined || shell.exitCode !== null || shell.signalCode !== null) {
+      shell = await startShell(this.#program, this.#environment);
+      this.#shell = Promise.resolve(shell);
     }
     await confirmed(shell, state);
   }
