@@ -177,7 +177,7 @@ for (const name of NAMES) {
   });
 
   test(`${name} with its example loses no item when the member stops and starts under load`, {
-    timeout: 60_000,
+    timeout: 120_000,
   }, async (t) => {
     const port = await freePort();
     const healthPort = await freePort();
@@ -194,7 +194,7 @@ for (const name of NAMES) {
   });
 
   test(`${name} with its example loses no item while one of two members is restarted`, {
-    timeout: 60_000,
+    timeout: 120_000,
   }, async (t) => {
     const server = await EngineServer.start();
     t.after(() => server.stop());
