@@ -130,6 +130,16 @@ async function tenCalls(): Promise<string> {
   return (await runProgram('sh', words, { env })).output;
 }
 
+test('the members of the example serve their health on the port that the image checks', () => {
+  const image = readFileSync(join(ROOT, 'packaging/Containerfile'), 'utf8');
+  const port = /^HEALTHCHECK[^[]*\[.*"127\.0\.0\.1:(\d+)"\]$/m.exec(image)?.[1];
+  assert.notEqual(port, undefined);
+  for (const name of MEMBERS) {
+    const words = commandOf(name);
+    assert.equal(words[words.indexOf('--health-port') + 1], port);
+  }
+});
+
 test('the services of the example start, and serve the ten calls', {
   timeout: 120_000,
 }, async () => {
