@@ -15,6 +15,7 @@ import { randomBytes } from 'node:crypto';
 import { GridError, reasonOf } from '../base/errors.ts';
 import { textBytes } from '../base/fields.ts';
 import { getOrCreate } from '../base/get-or-create.ts';
+import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
 import type { Span } from '../base/span.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Sender } from './batch.ts';
@@ -250,7 +251,8 @@ class Comparison {
       throw this.#failure(`its merkle-tree has depth ${own} here and ${depth} at the target`);
     }
     const own = question.partitionCount;
-    throw this.#failure(`partition-count is ${own} here and ${partitionCount} at the target`);
+    const { partitionCount: setting } = SETTINGS_IN_MESSAGES;
+    throw this.#failure(`${setting} is ${own} here and ${partitionCount} at the target`);
   }
 
   #failure(reason: string): Error {
