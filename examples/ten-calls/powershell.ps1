@@ -4,7 +4,8 @@
 Set-StrictMode -Version Latest
 $ErrorActionPreference = 'Stop'
 
-$grid = $env:GRIDNODE_URL ? $env:GRIDNODE_URL : 'http://127.0.0.1:5701/grid'
+$grid = 'http://127.0.0.1:5701/grid'
+if ($env:GRIDNODE_URL) { $grid = $env:GRIDNODE_URL }
 
 # Sends a request; returns content type and content, or ends the program. The time limit, 10 s, is
 # longer than the longest poll. If the connection ends before the response, only a GET is sent
