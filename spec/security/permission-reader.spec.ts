@@ -44,6 +44,8 @@ function rightsOf({ config }: LoadedConfig, address = '127.0.0.1'): string {
     grants.allow(MAP, name('m'), PUT),
     grants.allow(QUEUE, name('q'), READ),
   ];
+  // Of several actions, each must be granted.
+  assert.equal(grants.allow(MAP, name('m'), READ | PUT), may[0] && may[1]);
   return may.map(Number).join('');
 }
 

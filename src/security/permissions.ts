@@ -71,11 +71,11 @@ export class Grants {
     );
   }
 
-  /** Whether `action`, one bit, is allowed on the map or queue of that name. */
-  allow(kind: Kind, name: Span, action: number): boolean {
+  /** Whether all of these actions, as bits, are allowed on the map or queue of that name. */
+  allow(kind: Kind, name: Span, actions: number): boolean {
     if (this.#everything) return true;
     if (kind !== this.#lastKind || !name.is(this.#lastName)) this.#lookUp(kind, name.toBuffer());
-    return (this.#lastActions & action) !== 0;
+    return (this.#lastActions & actions) === actions;
   }
 
   #lookUp(kind: Kind, name: Buffer): void {
