@@ -38,6 +38,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'persistence',
     'monitoring',
     'data',
+    'v1',
     'health',
     'administration',
     'wan',

@@ -5,7 +5,9 @@ import { ADMINISTRATION_ROUTES } from '../../src/administration/administration-r
 import { DATA_ROUTES } from '../../src/data/data-routes.ts';
 import { HEALTH_ROUTES } from '../../src/health/health-routes.ts';
 import { PERSISTENCE_ROUTES } from '../../src/persistence/persistence-routes.ts';
+import { PUT, READ, REMOVE } from '../../src/security/permissions.ts';
 import type { Route, Rows } from '../../src/surface/route.ts';
+import { V1_ROUTES } from '../../src/v1/v1-routes.ts';
 import { WAN_ROUTES } from '../../src/wan/wan-routes.ts';
 import { pageOf } from './pages.ts';
 
@@ -39,6 +41,19 @@ test('administration.md lists the calls with their groups, parameters and comman
           ? paths.includes('also GET')
           : Number(count) === CREDENTIALS + route.parameters.length;
       return listed && isOfGroup && isCommand && hasMethod;
+    });
+  });
+  assert.deepEqual(wrong.map(nameOf), []);
+});
+
+test('v1.md lists the routes with their permissions', () => {
+  const rows = rowsOf('docs/v1.md', 'Maps with conditions');
+  const actions = { read: READ, put: PUT, remove: REMOVE };
+  const wrong = routesOf(V1_ROUTES).filter(({ method, path, permission }) => {
+    return !rows.some(([methods, paths, names = '']) => {
+      const needs = names.split(' and ').map((name) => actions[name as keyof typeof actions]);
+      const need = needs.reduce((bits, each) => bits | each, 0);
+      return methods === method && paths === `\`${path}\`` && need === permission.need;
     });
   });
   assert.deepEqual(wrong.map(nameOf), []);

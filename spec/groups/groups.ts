@@ -44,6 +44,7 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
     'data',
     'health',
     'monitoring',
+    'v1',
   ],
   redis: ['engine/redis', 'soak/servers'],
 };

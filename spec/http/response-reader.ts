@@ -21,7 +21,7 @@ export function readResponses(text: string, isHead: readonly boolean[] = []): Re
     assert(status >= 100, `status line ${JSON.stringify(line)}`);
     const fields = new Map(rest.map((field) => splitField(field)));
     assert.equal(fields.size, rest.length, `a duplicate field in ${rest.join(' | ')}`);
-    const bodiless = status < 200 || status === 204;
+    const bodiless = status < 200 || status === 204 || status === 304;
     assert.equal(fields.has('content-length'), !bodiless, `framing of ${status}`);
     const length = bodiless || isHead[finals] ? 0 : Number(fields.get('content-length'));
     at = end + 4;

@@ -42,6 +42,7 @@ import { type RouteFinder, Router } from '../../src/surface/router.ts';
 import type { Audit } from '../../src/telemetry/audit.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { LogLevelControl } from '../../src/telemetry/log-level-control.ts';
+import { v1Actions } from '../../src/v1/v1-actions.ts';
 import { type WanCalls, wanActions } from '../../src/wan/wan-actions.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { DEFAULT_LIMITS } from './default-limits.ts';
@@ -178,6 +179,7 @@ export function createTestServer(
   const lifetimes = new MapLifetimes(new Map([['two-seconds', 2]]), new Map([['two-idle', 2]]));
   const actions: Actions<typeof ROUTES> = {
     ...dataActions({ ...checks, engine: served, lifetimes, waiting }),
+    ...v1Actions({ engine: served, lifetimes }),
     ...healthActions(services.cluster ?? cluster, served),
     ...administrationActions({
       dialect,

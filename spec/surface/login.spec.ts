@@ -298,6 +298,9 @@ test('permissions limit a user to the actions granted on names that match', asyn
     ['GET', 'rest/maps/orders-1/k', 200],
     ['GET', 'rest/maps/bobs/k', 204],
     ['POST', 'rest/queues/jobs', 200],
+    ['PUT', 'v1/maps/orders-1/entries/l', 201],
+    ['GET', 'v1/maps/orders-1/size', 200],
+    ['POST', 'v1/maps/orders-1/counters/n', 200],
   ];
   for (const [method, path, status] of allowed) {
     assert.equal((await ask(method, path, ANN)).status, status, `${method} ${path}`);
@@ -311,6 +314,10 @@ test('permissions limit a user to the actions granted on names that match', asyn
     ['DELETE', 'rest/queues/jobs/0'],
     ['GET', 'rest/queues/jobs/size'],
     ['POST', 'rest/queues/others'],
+    ['DELETE', 'v1/maps/orders-1/entries/l'],
+    ['DELETE', 'v1/maps/orders-1'],
+    ['PUT', 'v1/maps/other/entries/k'],
+    ['POST', 'v1/maps/other/counters/n'],
   ] as const) {
     const { text } = await ask(method, path, ANN);
     const message = `Cannot ${method} /grid/${path}: the user lacks the permission`;

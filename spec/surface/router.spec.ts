@@ -35,7 +35,7 @@ describe('Router.match', () => {
       assert.equal(match?.refusal, undefined, row.path);
       const endpoint = match?.endpoints[method];
       assert(endpoint !== undefined && match?.path === row.path, row.path);
-      const { run, waits, ...found } = endpoint;
+      const { run, waits, respond, ...found } = endpoint;
       assert.deepEqual(found, row);
     }
   });

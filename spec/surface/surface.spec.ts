@@ -19,6 +19,7 @@ import type { Actions } from '../../src/surface/action.ts';
 import { groupBit } from '../../src/surface/endpoint-groups.ts';
 import { pathsOf } from '../../src/surface/resource.ts';
 import { ANYONE, type Route, route } from '../../src/surface/route.ts';
+import { V1_ROUTES } from '../../src/v1/v1-routes.ts';
 import { WAN_ROUTES } from '../../src/wan/wan-routes.ts';
 import type { ReadResponse } from '../http/response-reader.ts';
 import { restMember } from './rest-member.ts';
@@ -58,6 +59,7 @@ const PATHS = [...ROUTE_PATHS, ...UNKNOWN].map((path) =>
 function groupsOf(method: Method, path: string): readonly EndpointGroup[] {
   const rules: readonly (readonly [RegExp, ...EndpointGroup[]])[] = [
     [/^rest\/(maps|queues)\//, 'DATA'],
+    [/^v1\/maps\//, 'DATA'],
     [/^health/, 'HEALTH_CHECK'],
     [/^rest\/wan/, 'WAN'],
     [/^rest\/management\/cluster\/(force|partial)Start/, 'PERSISTENCE'],
@@ -122,7 +124,7 @@ describe('The surface', () => {
             const what = `${method} ${path}: ${status} ${body}`;
             if (groups.some((each) => enabled.includes(each))) {
               assert.ok(!body.includes('endpoint group'), what);
-              assert.ok([200, 204, 400, 403, 404, 405, 409, 501, 503].includes(status), what);
+              assert.ok([200, 201, 204, 400, 403, 404, 405, 409, 501, 503].includes(status), what);
             } else {
               assert.equal(status, 403, what);
               if (method === 'HEAD') continue;
@@ -256,7 +258,7 @@ test('a method needs the group of its own row, and OPTIONS any of them', () => {
 test('all parts have different names for their rows', () => {
   const parts = [
     ...[ADMINISTRATION_ROUTES, CP_ROUTES, DATA_ROUTES],
-    ...[HEALTH_ROUTES, MONITORING_ROUTES, PERSISTENCE_ROUTES, WAN_ROUTES],
+    ...[HEALTH_ROUTES, MONITORING_ROUTES, PERSISTENCE_ROUTES, V1_ROUTES, WAN_ROUTES],
   ];
   const names = parts.flatMap((part) => Object.keys(part));
   assert.deepEqual(Object.keys(ROUTES).sort(), names.sort());

@@ -55,6 +55,12 @@ export const SEC_FETCH_SITE = field('sec-fetch-site', LIST);
 export const SEC_FETCH_MODE = field('sec-fetch-mode', LIST);
 export const UPGRADE_INSECURE_REQUESTS = field('upgrade-insecure-requests', LIST);
 export const ACCESS_CONTROL_REQUEST_HEADERS = field('access-control-request-headers', LIST);
+export const IF_MATCH = field('if-match', LIST);
+export const IF_NONE_MATCH = field('if-none-match', LIST);
+export const IF_RANGE = field('if-range', failures.IF_RANGE_REPEATED);
+export const RANGE = field('range', failures.RANGE_REPEATED);
+export const GRID_TIME_TO_LIVE = field('grid-time-to-live', failures.TIME_TO_LIVE_REPEATED);
+export const GRID_MAX_IDLE = field('grid-max-idle', failures.MAX_IDLE_REPEATED);
 
 /** Bits of the fields that are compared with the host of their request. */
 export const WITH_HOST = ORIGIN.bit;

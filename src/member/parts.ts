@@ -39,6 +39,7 @@ import { HttpTraffic } from '../telemetry/http-traffic.ts';
 import type { Log } from '../telemetry/log.ts';
 import { LogLevelControl } from '../telemetry/log-level-control.ts';
 import { reportLog } from '../telemetry/log-metrics.ts';
+import { v1Actions } from '../v1/v1-actions.ts';
 import { wanActions } from '../wan/wan-actions.ts';
 import { WanMaps } from '../wan/wan-maps.ts';
 import { WanPart } from '../wan/wan-part.ts';
@@ -303,6 +304,7 @@ function applicationsOf(
   const connectionCount = () => serversOf().connectionCount;
   const actions: Actions<typeof ROUTES> = {
     ...dataActions({ engine, lifetimes, waiting, dialect }),
+    ...v1Actions({ engine, lifetimes }),
     ...administrationActions({
       dialect,
       cluster,

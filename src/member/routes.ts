@@ -10,10 +10,12 @@ import { DATA_ROUTES } from '../data/data-routes.ts';
 import { HEALTH_ROUTES } from '../health/health-routes.ts';
 import { MONITORING_ROUTES } from '../monitoring/monitoring-routes.ts';
 import { PERSISTENCE_ROUTES } from '../persistence/persistence-routes.ts';
+import { V1_ROUTES } from '../v1/v1-routes.ts';
 import { WAN_ROUTES } from '../wan/wan-routes.ts';
 
 export const ROUTES = {
   ...DATA_ROUTES,
+  ...V1_ROUTES,
   ...ADMINISTRATION_ROUTES,
   ...PERSISTENCE_ROUTES,
   ...WAN_ROUTES,

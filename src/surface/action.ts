@@ -19,6 +19,15 @@ export interface WaitingAction {
   waits(call: Call): boolean;
 }
 
+/** Responds with the result of the engine. `item`: the hold of the item found, if any. */
+export type Respond = (call: Call, answer: OperationResult, item: ItemHold | undefined) => void;
+
+/** The action of a row whose responses differ from those of `rest/`. */
+export interface OwnAction {
+  readonly run: Action;
+  readonly respond: Respond;
+}
+
 /** Does the work of a request whose parameters are read and whose credentials are right. */
 export type Work = (call: AdministrativeCall) => void;
 
@@ -31,7 +40,7 @@ type ActionOf<Row> = Row extends { readonly permission: { readonly login: 'crede
   ? Work
   : Row extends { readonly mayWait: true }
     ? WaitingAction
-    : Action;
+    : Action | OwnAction;
 
 /**
  * A request, as an action sees it. As a receiver it converts the engine's result to the response.

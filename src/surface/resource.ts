@@ -16,9 +16,10 @@ import {
   PUT,
 } from '../http/methods.ts';
 import { exchangeOf } from '../http/traffic-meter.ts';
-import type { Action, Actions, WaitingAction, Work } from './action.ts';
+import type { Action, Actions, OwnAction, Respond, WaitingAction, Work } from './action.ts';
 import { type AdministrativeParts, withParameters } from './administrative-call.ts';
 import { groupBit } from './endpoint-groups.ts';
+import { respondOutcome } from './responses.ts';
 import { type Prefix, type Route, type Rows, sameShape, type UnknownPath } from './route.ts';
 
 /** A row with its action. */
@@ -26,6 +27,7 @@ export interface Endpoint extends Route {
   readonly run: Action;
   /** Whether a call may wait, for a row that may. */
   readonly waits: WaitingAction['waits'] | undefined;
+  readonly respond: Respond;
 }
 
 /** A path, or the unknown paths of a prefix. The arrays are indexed by the method's number. */
@@ -81,7 +83,7 @@ export function resourcesOf<Table extends Rows>(
 ): Resources {
   const prefixes = Object.values(table).filter((row) => 'prefix' in row);
   const endpoints = rowsOf(table, compatibility).map(([name, row]) => {
-    const action = actions[name as keyof Actions<Table>] as Action | WaitingAction | Work;
+    const action = actions[name as keyof Actions<Table>] as AnyAction;
     return endpointOf(row, action, administration);
   });
   const everywhere = endpoints.filter(({ path }) => path.endsWith('*'));
@@ -130,20 +132,20 @@ export function rowsOf(
   return [...chosen.values()];
 }
 
-function endpointOf(
-  row: Route,
-  action: Action | WaitingAction | Work,
-  administration: AdministrativeParts,
-): Endpoint {
+type AnyAction = Action | WaitingAction | OwnAction | Work;
+
+function endpointOf(row: Route, action: AnyAction, administration: AdministrativeParts): Endpoint {
   if (typeof action === 'object') {
-    const { run, waits } = action;
-    return Object.assign(sameShape(row), { run, waits });
+    const { run } = action;
+    const waits = 'waits' in action ? action.waits : undefined;
+    const respond = 'respond' in action ? action.respond : respondOutcome;
+    return Object.assign(sameShape(row), { run, waits, respond });
   }
   const isAdministrative = row.permission.login === 'credentials';
   const run = isAdministrative
     ? withParameters(row.parameters, action as Work, administration)
     : (action as Action);
-  return Object.assign(sameShape(row), { run, waits: undefined });
+  return Object.assign(sameShape(row), { run, waits: undefined, respond: respondOutcome });
 }
 
 /**

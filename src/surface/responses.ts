@@ -32,13 +32,13 @@ export function respondJson(
   request.respond(status, JSON_TYPE, JSON.stringify(value), fields);
 }
 
-/** Responds to the request of a map or queue. `item`: the hold of the item found, if any. */
+/** Responds to a request of `rest/` for a map or queue; see Respond. */
 export function respondOutcome(
-  request: Request,
+  call: Pick<Call, 'request' | 'name'>,
   answer: OperationResult,
   item: ItemHold | undefined,
-  subject: Pick<Call, 'name'>,
 ): void {
+  const { request } = call;
   const { partition, sequence } = answer;
   switch (answer.outcome) {
     case FOUND:
@@ -53,7 +53,7 @@ export function respondOutcome(
     case COUNTED:
       return respondCount(request, answer);
     default:
-      return respondFailure(request, answer, subject.name);
+      return respondFailure(call, answer);
   }
 }
 
@@ -78,7 +78,10 @@ function respondCount(request: Request, { count, partition, sequence }: Operatio
  * Responds with the reason why the engine has not done the operation, or does not know whether it
  * has.
  */
-function respondFailure(request: Request, answer: OperationResult, name: Span): void {
+export function respondFailure(
+  { request, name }: Pick<Call, 'request' | 'name'>,
+  answer: OperationResult,
+): void {
   const { outcome, reason } = answer;
   const code = failureCode(answer);
   if (code === undefined) assert.fail(`outcome ${outcome}`);

@@ -34,7 +34,7 @@ import { Login } from './login.ts';
 import { type PageFields, pageFieldsOf } from './page-fields.ts';
 import { hasValidEscapes, readPart } from './percent-decoding.ts';
 import type { Endpoint, Resource } from './resource.ts';
-import { NOT_APPLIED, RETRY_LATER, respondOutcome } from './responses.ts';
+import { NOT_APPLIED, RETRY_LATER } from './responses.ts';
 import type { UnknownPath } from './route.ts';
 import type { PathParts, RouteFinder } from './router.ts';
 import { SURFACE_SETTINGS } from './surface-settings.ts';
@@ -179,7 +179,7 @@ export class RestHandler implements RequestHandler, Call, PathParts {
     const { request } = this;
     const { number } = request;
     try {
-      respondOutcome(request, answer, this.wait?.onResult(answer), this);
+      this.#admitted().respond(this, answer, this.wait?.onResult(answer));
     } catch (error) {
       request.fail(error, number);
     }
@@ -205,7 +205,10 @@ export class RestHandler implements RequestHandler, Call, PathParts {
    * Whether Host and the page that a browser sends the request for are allowed; otherwise refuses
    * the request.
    */
-  #admitPage({ group, permission, changesData }: Endpoint, page: PageFields | undefined): boolean {
+  #admitPage(
+    { group, path, permission, changesData }: Endpoint,
+    page: PageFields | undefined,
+  ): boolean {
     const { request } = this;
     const { head } = request;
     const { method, unservedHost } = head;
@@ -219,7 +222,9 @@ export class RestHandler implements RequestHandler, Call, PathParts {
       this.#refusePage(page.origin);
       return false;
     }
-    if (page.opensDocument && permission.kind !== undefined) request.addResponseLines(OPENED_VALUE);
+    // Values of `v1` always have these lines.
+    const isValue = permission.kind !== undefined && !path.startsWith('v1/');
+    if (page.opensDocument && isValue) request.addResponseLines(OPENED_VALUE);
     return true;
   }
 
@@ -293,8 +298,9 @@ export class RestHandler implements RequestHandler, Call, PathParts {
     const { cluster, dialect } = this.#parts;
     if (cluster.isCutOff)
       return this.request.refuse('MEMBER_CUT_OFF', { action: what }, NOT_APPLIED);
-    const { passiveStatus } = dialect;
-    this.request.refuse('CLUSTER_PASSIVE', { action: what }, undefined, passiveStatus);
+    const isV1 = this.#endpoint?.path.startsWith('v1/') === true;
+    const status = isV1 ? undefined : dialect.passiveStatus;
+    this.request.refuse('CLUSTER_PASSIVE', { action: what }, undefined, status);
   }
 
   /** Refuses a path that no enabled group has. `group`: its group; undefined for an unknown path. */

@@ -15,8 +15,8 @@ export interface Route {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
   /**
    * Path after `/{segment}/`. A part in braces is variable and not empty; `{key}` takes all the
-   * rest, except one trailing slash. A last part `*` is every path of the table that begins so, and
-   * every unknown one.
+   * rest, except one trailing slash, and may be empty below `v1/`, where its action refuses it. A
+   * last part `*` is every path of the table that begins so, and every unknown one.
    */
   readonly path: string;
   readonly group: EndpointGroup;
@@ -84,7 +84,7 @@ export interface Permission {
   readonly login: 'none' | 'health' | 'user' | 'credentials' | 'member';
   /** Kind of data on which a user needs the action, if permissions are configured. */
   readonly kind: Kind | undefined;
-  /** Bit of the action that the user needs. */
+  /** Bits of the actions that the user needs, all of them. */
   readonly need: number;
 }
 
@@ -101,7 +101,7 @@ export interface Prefix {
   readonly thing?: 'map' | 'queue';
 }
 
-export type UnknownPath = 'PATH_UNKNOWN' | 'PATH_WITHOUT_NAME';
+export type UnknownPath = 'PATH_UNKNOWN' | 'PATH_WITHOUT_NAME' | 'NAME_EMPTY';
 
 /** Rows by the names of their actions, and prefixes. */
 export type Rows = Readonly<Record<string, Route | Prefix>>;

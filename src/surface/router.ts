@@ -100,7 +100,7 @@ export class Router implements RouteFinder {
       if (part === '{key}') {
         node.rest = resource;
         // A slash after the name is not ignored: the key is missing.
-        node.slash = undefined;
+        node.slash = path.startsWith('v1/') ? resource : undefined;
         return;
       }
       if (part === '') {
@@ -123,8 +123,8 @@ export class Router implements RouteFinder {
       }
     }
     node.resource = resource;
-    // Below `rest/` one trailing slash is ignored.
-    if (path.startsWith('rest/') && node.rest === undefined) node.slash ??= resource;
+    // Below `rest/` and `v1/maps` one trailing slash is ignored.
+    if (/^(rest|v1\/maps)\//.test(path) && node.rest === undefined) node.slash ??= resource;
   }
 
   /** Finds the first prefix of the decoded path. */
@@ -156,11 +156,14 @@ function find(
   let count = seen;
   let partStart = at;
   for (;;) {
-    if (partStart === pathEnd) return node.slash;
+    if (partStart === pathEnd) {
+      if (node.rest !== undefined) parts.keyStart = parts.keyEnd = partStart - start;
+      return node.slash;
+    }
     if (node.rest !== undefined) {
       parts.keyStart = partStart - start;
       parts.keyEnd = (bytes[pathEnd - 1] === SLASH ? pathEnd - 1 : pathEnd) - start;
-      return parts.keyEnd > parts.keyStart ? node.rest : undefined;
+      return parts.keyEnd > parts.keyStart ? node.rest : node.slash;
     }
     const { literals, variable } = node;
     let next: Node | undefined;

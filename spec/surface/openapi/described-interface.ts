@@ -37,6 +37,7 @@ export interface DescribedResponse {
 
 export interface DescribedParameter {
   readonly name: string;
+  readonly in: 'path' | 'header';
   readonly schema: Schema;
 }
 

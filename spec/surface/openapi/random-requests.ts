@@ -60,18 +60,22 @@ export function randomRequest(
 ): fc.Arbitrary<RandomRequest> {
   const rules = faultRules(known);
   return fc.constantFrom(...operations).chain((operation) => {
-    const { parameters = [], security, path, method } = operation;
+    const { security, path, method } = operation;
     const faults = rules.filter((rule) => rule.appliesTo(operation));
     const accepted = Object.keys(document.responseOf(operation, 200)?.content ?? {});
     return fc
       .record({
-        values: fc.tuple(...parameters.map((each) => pathValueOf(each, known))),
+        values: fc.tuple(
+          ...parametersIn(operation, 'path').map((each) => pathValueOf(each, known)),
+        ),
+        fieldLines: fc.tuple(...parametersIn(operation, 'header').map(fieldLineOf)),
         content: contentOf(operation, known),
         accept: fc.constantFrom('', ...accepted),
         fault: fc.option(fc.constantFrom(...faults), { nil: undefined, freq: 2 }),
       })
-      .map(({ values, content, accept, fault }): RandomRequest => {
-        const fields = accept === '' ? [] : [`Accept: ${accept}`];
+      .map(({ values, fieldLines, content, accept, fault }): RandomRequest => {
+        const fields = fieldLines.filter((line) => line !== undefined);
+        if (accept !== '') fields.push(`Accept: ${accept}`);
         if (content?.type !== undefined) fields.push(`Content-Type: ${content.type}`);
         if (security.length > 0) fields.push(basicField(known.user, known.password));
         const draft: Draft = {
@@ -93,6 +97,22 @@ function pathValueOf({ name, schema }: DescribedParameter, known: Known): fc.Arb
   // A positive number of seconds waits.
   if (schema.type === 'integer') return fc.integer({ min: -9, max: 0 }).map(String);
   return oftenKnown(PATH_TEXT, known.values[name]);
+}
+
+/** A line of the field with any or a likely value, or none. */
+function fieldLineOf({ name, schema }: DescribedParameter): fc.Arbitrary<string | undefined> {
+  const likely = schema.type === 'integer' ? ['0', '60', '-1'] : ['*', '"0123456789abcdef"', 'x'];
+  const values = fc.constantFrom(...likely, 'bytes=0-2', 'bytes=-1', 'bytes=9-', '');
+  return fc.option(values, { nil: undefined, freq: 2 }).map((value) => {
+    return value === undefined ? undefined : `${name}: ${value}`;
+  });
+}
+
+function parametersIn(
+  { parameters = [] }: Operation,
+  place: DescribedParameter['in'],
+): readonly DescribedParameter[] {
+  return parameters.filter((each) => each.in === place);
 }
 
 interface Content {
@@ -207,8 +227,8 @@ function faultRules({ badValueStatus, user }: Known): readonly FaultRule[] {
 }
 
 /** The place of the first parameter of the type; -1 if there is none. */
-function placeOf({ parameters = [] }: Operation, type: string): number {
-  return parameters.findIndex(({ schema }) => schema.type === type);
+function placeOf(operation: Operation, type: string): number {
+  return parametersIn(operation, 'path').findIndex(({ schema }) => schema.type === type);
 }
 
 function textOf(template: string, draft: Draft): string {

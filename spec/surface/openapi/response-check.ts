@@ -2,8 +2,10 @@
 import type { ReceivedResponse } from '../../integration/client.ts';
 import type { DescribedResponse, Operation, ReadDocument } from './described-interface.ts';
 
-/** Fields that HTTP defines for every response. */
-const FIELDS_OF_HTTP = new Set(['date', 'connection', 'content-length', 'content-type']);
+/** Fields that HTTP defines for every response; `Cache-Control` is for caches. */
+const FIELDS_OF_HTTP = new Set([
+  ...['date', 'connection', 'content-length', 'content-type', 'cache-control'],
+]);
 /** Fields of responses to browsers, which the document leaves out. */
 const FIELD_FOR_BROWSERS =
   /^(vary|access-control-[a-z-]+|content-security-policy|x-content-type-options)$/;

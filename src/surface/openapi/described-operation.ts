@@ -51,9 +51,13 @@ export function operationOf(
   options: OperationOptions,
 ): object {
   const { group, summary, permission, path } = row;
-  const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, variable = '']) =>
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, variable = '']) =>
     pathParameter(variable, row.parameters, part),
   );
+  const inHeader = Object.entries(part.fields ?? {}).map(([field, described]) => {
+    return { name: field, in: 'header', ...described };
+  });
+  const parameters = [...inPath, ...inHeader];
   const body = requestBodyOf(row, part);
   return {
     operationId: name,

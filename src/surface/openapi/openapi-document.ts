@@ -21,6 +21,7 @@ import { MONITORING_OPERATIONS, MONITORING_SCHEMAS } from './monitoring-operatio
 import { PERSISTENCE_OPERATIONS } from './persistence-operations.ts';
 import type { OperationParts } from './schema.ts';
 import { SHARED_SCHEMAS, sharedResponses } from './shared-responses.ts';
+import { V1_OPERATIONS } from './v1-operations.ts';
 import { WAN_OPERATIONS, WAN_SCHEMAS } from './wan-operations.ts';
 
 interface DocumentOptions extends OperationOptions {
@@ -33,6 +34,7 @@ interface DocumentOptions extends OperationOptions {
 /** The parts of all rows whose method is described. */
 const OPERATION_PARTS: OperationParts = {
   ...DATA_OPERATIONS,
+  ...V1_OPERATIONS,
   ...ADMINISTRATION_OPERATIONS,
   ...PERSISTENCE_OPERATIONS,
   ...WAN_OPERATIONS,

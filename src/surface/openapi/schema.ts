@@ -73,6 +73,8 @@ export interface OperationPart {
   readonly responses: Readonly<Record<number, DescribedResponse>>;
   /** Sentences that follow the summary. */
   readonly description?: string;
+  /** Header fields of the request, each with its description and schema. */
+  readonly fields?: Schemas;
   /** Content of the request that is stored or passed on as it is, by media type. */
   readonly content?: DescribedResponse['content'];
   /** Values of a parameter in the form, encoded, for examples. */

@@ -1,0 +1,46 @@
+/**
+ * The rows of `v1`, the interface beside `rest/` to the same maps (group DATA). They are the same in
+ * every dialect. Tested by surface/surface.spec.ts.
+ */
+import { MAP, PUT, READ, REMOVE } from '../security/permissions.ts';
+import { type Prefix, type Route, route } from '../surface/route.ts';
+
+const ENTRY = 'v1/maps/{map}/entries/{key}';
+
+/** The only parameter of an addition. */
+export const BY = 'by';
+
+export const V1_ROUTES = {
+  describeMap: reading('v1/maps/{map}', 'Get the size of a map and its bytes', [200]),
+  mapSize: reading('v1/maps/{map}/size', 'Get the number of entries', [200]),
+  clearV1Map: changing('DELETE', 'v1/maps/{map}', REMOVE, 'Remove all entries', [204]),
+  getV1Entry: reading(ENTRY, 'Get the value of a key', [200, 206, 304, 404, 412, 416]),
+  putV1Entry: changing('PUT', ENTRY, PUT, 'Set the value of a key', [201, 204, 412]),
+  deleteV1Entry: changing('DELETE', ENTRY, REMOVE, 'Remove a key', [204, 412]),
+  addToEntry: changing(
+    'POST',
+    'v1/maps/{map}/counters/{key}',
+    READ | PUT,
+    'Add to the number that is the value of a key',
+    [200, 409],
+  ),
+  belowV1Maps: { prefix: 'v1/maps/', group: 'DATA', nameless: 'NAME_EMPTY' } satisfies Prefix,
+} as const;
+
+type Statuses = readonly [number, ...number[]];
+
+function reading(path: string, summary: string, statuses: Statuses): Route {
+  const permission = { login: 'user', kind: MAP, need: READ } as const;
+  return route({ method: 'GET', path, group: 'DATA', permission, summary, statuses });
+}
+
+function changing(
+  method: 'PUT' | 'POST' | 'DELETE',
+  path: string,
+  need: number,
+  summary: string,
+  statuses: Statuses,
+): Route {
+  const permission = { login: 'user', kind: MAP, need } as const;
+  return { ...reading(path, summary, statuses), method, permission, changesData: true };
+}
