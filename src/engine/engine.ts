@@ -61,7 +61,10 @@ export const OUTDATED = 13;
 /** The value is not a 64-bit integer, or the sum would not be one. Nothing changed. */
 export const NO_NUMBER = 14;
 
-export type Outcome = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14;
+/** A part of a list has been passed: `place` is set. */
+export const LISTED = 15;
+
+export type Outcome = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15;
 
 /** `reason` of UNREACHABLE: the engine is closed and stays closed. */
 export const CLOSED = 1;
@@ -135,6 +138,8 @@ export interface OperationResult {
   readonly timeToLiveMs: number;
   /** FOUND by get: the entry's max idle, in seconds; 0 for none. */
   readonly maxIdleSeconds: number;
+  /** LISTED: where the list continues, LIST_PLACE_BYTES long; empty at its end. */
+  readonly place: Span;
   /** REFUSED: the sink's code. */
   readonly veto: number;
   /** UNREACHABLE, and MEMORY_FULL and UNKNOWN of servers: the reason; otherwise 0. */
@@ -166,12 +171,48 @@ export interface Receiver {
   onResult(result: OperationResult): void;
 }
 
+/** Length of a place in a list, in bytes. */
+export const LIST_PLACE_BYTES = 24;
+/** The place at which a list begins. */
+export const LIST_START = Span.of(Buffer.alloc(LIST_PLACE_BYTES));
+/** Maximum number of elements that a call lists. */
+export const LIST_COUNT_MAX = 10_000;
+/** A call ends its list after the entry with which keys and values reach this many bytes. */
+export const LISTED_BYTES = 32_768;
+/** Longer values are left out of lists. */
+export const LISTED_VALUE_BYTES_MAX = 1_048_576;
+
+/** Receives entries of a list, each in a call of its own, and then the result. */
+export interface EntryReceiver extends Receiver {
+  /**
+   * `entry`: FOUND, as of a get at this time; `value` is empty if it is longer than
+   * LISTED_VALUE_BYTES_MAX. `length`: that of the value. Everything is valid only during the call.
+   */
+  onEntry(key: Span, entry: OperationResult, length: number): void;
+}
+
+/** Receives names of a list, each in a call of its own, and then the result. */
+export interface NameReceiver extends Receiver {
+  /**
+   * `size`: number of entries or items, above 0; expired ones may be counted. `bytes`: those that
+   * a map's entries occupy, or NOT_COUNTED. The name is valid only during the call.
+   */
+  onName(name: Span, size: number, bytes: number): void;
+}
+
+export type NameKind = 'map' | 'queue';
+
 export interface Engine {
   /**
    * Whether everything, including reads and other partitions, takes effect in the order of the
    * calls.
    */
   readonly isOrdered: boolean;
+  /**
+   * Number of the run that places in lists are valid in: random for each embedded engine, 0 if any
+   * engine of the store continues the lists of another. 32 bits.
+   */
+  readonly listRun: number;
   /**
    * Whether the engine can run operations now; false after close, while DISCONNECTED, and before
    * open unless there is nothing to open.
@@ -211,6 +252,17 @@ export interface Engine {
    * COUNTED: number of entries of the map. O(1), unless the lifetimes of entries have just ended.
    */
   size(map: Span, receiver: Receiver): void;
+
+  /**
+   * Lists entries of the map whose keys begin with `prefix`, from `place` on, in no order: passes up
+   * to `count` of them (1 to LIST_COUNT_MAX), then LISTED with the next place. Each call is short: it
+   * may pass fewer, even none, although more follow. Whatever bytes a place has, the list is of this
+   * map. An entry that exists throughout all calls of a list, whether it is overwritten or not, is
+   * passed at least once, by the embedded engine exactly once.
+   */
+  entries(map: Span, prefix: Span, place: Span, count: number, receiver: EntryReceiver): void;
+  /** As entries, for the names of maps that have entries, or queues that have items. */
+  names(kind: NameKind, prefix: Span, place: Span, count: number, receiver: NameReceiver): void;
 
   /** APPLIED, QUEUE_FULL or MEMORY_FULL. */
   offer(queue: Span, value: Span, contentType: Span, receiver: Receiver): void;
