@@ -78,6 +78,20 @@ export class Span {
     return true;
   }
 
+  /** Whether the span's first bytes are those of `prefix`. */
+  beginsWith({ bytes, start, end }: Span): boolean {
+    const length = end - start;
+    const from = this.start;
+    if (this.end - from < length) return false;
+    if (length > COMPARED_BYTES_MAX) {
+      return this.bytes.compare(bytes, start, end, from, from + length) === 0;
+    }
+    for (let index = 0; index < length; index++) {
+      if (this.bytes[from + index] !== bytes[start + index]) return false;
+    }
+    return true;
+  }
+
   /** Returns a copy that remains valid after the call; not for the hot path. */
   toBuffer(): Buffer {
     return Buffer.from(this.bytes.subarray(this.start, this.end));

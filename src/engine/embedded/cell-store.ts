@@ -117,6 +117,12 @@ export class CellStore {
     return halfSipHash13(this.#key0, this.#key1, owner, words, keyAt(words, at), length);
   }
 
+  /** Returns the unsigned hash, independent of the one above, of the key of the cell at words[at]. */
+  secondHashAt(words: Int32Array, at: number): number {
+    const length = keyLengthAt(words, at);
+    return halfSipHash13(this.#key0, this.#key1, NO_OWNER, words, keyAt(words, at), length) >>> 0;
+  }
+
   /** Sets `version` to the version of the cell; to none if the address is 0. */
   readVersion(address: number, version: Version): Version {
     if (address === 0) return version.clear();

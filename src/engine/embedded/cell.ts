@@ -194,6 +194,13 @@ function writeAccess(words: Int32Array, idle: number, wallMs: number): void {
   words[idle + 1] = seconds;
 }
 
+/** Sets the span to the stored key, and to its words. */
+export function nameKey(words: Int32Array, bytes: Buffer, at: number, key: Span): void {
+  const start = keyAt(words, at) * 4;
+  key.set(bytes, start, start + keyLengthAt(words, at));
+  key.words = words;
+}
+
 /** Sets the span to the stored value, and to its words, which are faster to copy. */
 export function nameValue(words: Int32Array, bytes: Buffer, at: number, value: Span): void {
   const start = valueAt(words, at) * 4;

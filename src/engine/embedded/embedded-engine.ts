@@ -7,6 +7,7 @@
  *     ItemDeliveries, Waiters  takes, including waiting ones
  *     ItemReturns              items that were not delivered
  *     Results                  results, and how long the bytes they refer to remain valid
+ *     Lists                    lists of entries and names
  *     NameTable                names of maps, queues and content types as numbers
  *     CellStore                partitions, each an index and a log of cells, in one pool of extents
  *     Cleaner                  reclaims the space of dead cells
@@ -29,10 +30,13 @@ import {
   APPLIED,
   CLOSED,
   CONDITION_FAILED,
+  type EntryReceiver,
   KNOWN,
   type Lifetime,
   LOST,
   MEMORY_FULL,
+  type NameKind,
+  type NameReceiver,
   NO_TICKET,
   type Outcome,
   REFUSED,
@@ -81,6 +85,10 @@ export class EmbeddedEngine implements StoredEngine, DataFigures {
     this.#options = options;
     this.#components = engineComponents(options);
     this.#sequences = this.#components.store.sequences;
+  }
+
+  get listRun(): number {
+    return this.#components.lists.run;
   }
 
   /** The embedded engine is reachable from the start. */
@@ -216,6 +224,16 @@ export class EmbeddedEngine implements StoredEngine, DataFigures {
     const result = results.blank.setCount(maps.size(map), EVERY_PARTITION, 0);
     result.bytes = maps.bytes(map);
     results.send(receiver);
+  }
+
+  entries(map: Span, prefix: Span, place: Span, count: number, receiver: EntryReceiver): void {
+    if (this.#refused(receiver)) return;
+    this.#components.lists.entries(map, prefix, place, count, receiver);
+  }
+
+  names(kind: NameKind, prefix: Span, place: Span, count: number, receiver: NameReceiver): void {
+    if (this.#refused(receiver)) return;
+    this.#components.lists.names(kind, prefix, place, count, receiver);
   }
 
   offer(queue: Span, value: Span, contentType: Span, receiver: Receiver): void {

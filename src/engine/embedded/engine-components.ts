@@ -8,6 +8,7 @@ import { Clears } from './clears.ts';
 import { Expiry } from './expiry.ts';
 import { ItemDeliveries } from './item-deliveries.ts';
 import { ItemReturns } from './item-returns.ts';
+import { Lists } from './lists.ts';
 import { Maps } from './maps.ts';
 import { Merges } from './merges.ts';
 import { type QueueOptions, Queues } from './queues.ts';
@@ -39,6 +40,7 @@ export function engineComponents(options: EmbeddedEngineOptions) {
   const results = new Results(shared);
   const returns = new ItemReturns(store, queues, results, (queue) => deliveries.schedule(queue));
   const deliveries = new ItemDeliveries(shared, { queues, waiters, results, returns });
+  const lists = new Lists(shared, expiry, queues.order, results);
   const visits = new Visits(shared, queues);
   /** Ids of the maps that a replay retains (refill.ts): each has one use more than it has entries. */
   const retainedMaps = new Set<number>();
@@ -55,6 +57,7 @@ export function engineComponents(options: EmbeddedEngineOptions) {
     results,
     returns,
     deliveries,
+    lists,
     visits,
     retainedMaps,
   };

@@ -173,6 +173,27 @@ export class HashIndex {
   }
 
   /**
+   * Returns the lowest unsigned hash of an entry from `from` on; WALK_END if there is none. After
+   * `freeMax` free places it returns another hash, below which there is no entry from `from` on.
+   */
+  next(from: number, freeMax: number): number {
+    const table = this.#table;
+    const shift = this.#shift;
+    const mask = this.#mask;
+    let lowest = WALK_END;
+    for (let at = from >>> shift, free = 0; ; at++) {
+      const place = at & mask;
+      const hash = table[2 * place]! >>> 0;
+      if (table[2 * place + 1] !== 0) {
+        // As in `walk`, the front of the table may have entries that belong to its end.
+        const isInOrder = hash >>> shift > place === at > mask;
+        if (isInOrder && hash >= from && hash < lowest) lowest = hash;
+      } else if (lowest < WALK_END || at >= mask) return lowest;
+      else if (++free === freeMax) return (at + 1) * 2 ** shift;
+    }
+  }
+
+  /**
    * Asserts that each entry is found by its hash. Calls `each` with hash and address. O(places).
    */
   invariants(each: (hash: number, address: number) => void): void {

@@ -14,9 +14,8 @@ import {
   cellBytes,
   isDeadAt,
   KIND_NAME,
-  keyAt,
-  keyLengthAt,
   kindAt,
+  nameKey,
   ownerAt,
   tagAt,
   writeHead,
@@ -188,11 +187,7 @@ export class NameTable {
       return;
     }
     const { pool } = this.#store;
-    const words = pool.words(address);
-    const at = pool.at(address);
-    const start = keyAt(words, at) * 4;
-    span.set(pool.bytes(address), start, start + keyLengthAt(words, at));
-    span.words = words;
+    nameKey(pool.words(address), pool.bytes(address), pool.at(address), span);
   }
 
   /** Updates the address of a name's cell that has been moved. */

@@ -13,7 +13,11 @@ import { Span } from '../../base/span.ts';
 import {
   APPLIED,
   COUNTED,
+  type EntryReceiver,
   FOUND,
+  LISTED,
+  LISTED_VALUE_BYTES_MAX,
+  type NameReceiver,
   NO_HOLD,
   NOT_COUNTED,
   type OperationResult,
@@ -29,6 +33,7 @@ import { Version } from '../version.ts';
 import {
   expiryMsAt,
   maxIdleSecondsAt,
+  nameKey,
   nameValue,
   tagAt,
   versionHighAt,
@@ -52,6 +57,9 @@ export class EmbeddedResult implements OperationResult {
   reason: Reason | 0 = 0;
   readonly value = new Span();
   readonly contentType = new Span();
+  readonly place = new Span();
+  /** The key or name of an element of a list. */
+  readonly key = new Span();
   readonly version = new Version();
   readonly #pool: ExtentPool;
   readonly #clock: Clock;
@@ -146,6 +154,7 @@ export class EmbeddedResult implements OperationResult {
     this.reason = 0;
     this.wasPresent = false;
     this.version.clear();
+    if (this.place.end > 0) this.place.clear();
   }
 }
 
@@ -184,18 +193,70 @@ export class Results {
     return this.#sequences.some((last, each) => recorder.mayLose(each, last));
   }
 
+  /** Whether a failed sink may lose data of this partition, or of EVERY_PARTITION. */
+  mayLose(partition: number): boolean {
+    if (!this.#recorder.hasFailed) return false;
+    return this.isDoubtful(this.blank.set(LISTED, partition, this.#sequences[partition] ?? 0));
+  }
+
   /** Sends `blank` to the receiver. */
   send(receiver: Receiver): void {
     const result = this.#byDepth[this.#depth]!;
     if (this.#recorder.hasFailed && this.isDoubtful(result)) result.set(UNKNOWN);
-    this.#depth++;
-    this.#pool.retainFreed();
+    this.#beginReading();
     try {
       receiver.onResult(result);
     } finally {
-      this.#depth--;
-      this.#pool.reuseFreed();
+      this.#endReading();
     }
+  }
+
+  /** Sends an entry of a list, in this partition. Returns its bytes, as far as they are sent. */
+  sendEntry(address: number, partition: number, receiver: EntryReceiver): number {
+    const pool = this.#pool;
+    const entry = this.blank.setEntry(address, partition, this.#sequences[partition]!);
+    const { key, value } = entry;
+    const { length } = value;
+    nameKey(pool.words(address), pool.bytes(address), pool.at(address), key);
+    if (length > LISTED_VALUE_BYTES_MAX) value.clear();
+    const bytes = key.length + value.length;
+    this.#beginReading();
+    try {
+      receiver.onEntry(key, entry, length);
+    } finally {
+      this.#endReading();
+    }
+    return bytes;
+  }
+
+  /** Sends a name of a list. Returns its length. */
+  sendName(
+    names: NameTable,
+    id: number,
+    size: number,
+    bytes: number,
+    receiver: NameReceiver,
+  ): number {
+    const { key } = this.blank;
+    names.name(id, key);
+    const { length } = key;
+    this.#beginReading();
+    try {
+      receiver.onName(key, size, bytes);
+    } finally {
+      this.#endReading();
+    }
+    return length;
+  }
+
+  #beginReading(): void {
+    this.#depth++;
+    this.#pool.retainFreed();
+  }
+
+  #endReading(): void {
+    this.#depth--;
+    this.#pool.reuseFreed();
   }
 }
 

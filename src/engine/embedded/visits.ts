@@ -12,12 +12,11 @@ import {
   hitsAt,
   KIND_ENTRY,
   KIND_NAME,
-  keyAt,
-  keyLengthAt,
   kindAt,
   lastAccessSecondsAt,
   makerAt,
   maxIdleSecondsAt,
+  nameKey,
   nameValue,
   ownerAt,
   tagAt,
@@ -101,12 +100,10 @@ export class Visits {
     const { pool } = this.#store;
     const words = pool.words(address);
     const at = pool.at(address);
-    const key = keyAt(words, at) * 4;
     const stored = this.#stored;
     stored.operation = SET;
     this.#maps.name(map, stored.name);
-    stored.key.set(pool.bytes(address), key, key + keyLengthAt(words, at));
-    stored.key.words = words;
+    nameKey(words, pool.bytes(address), at, stored.key);
     this.#lives.get(map, stored.life);
     stored.item = 0;
     stored.expiryMs = expiryMsAt(words, at);

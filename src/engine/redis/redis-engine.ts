@@ -78,6 +78,7 @@ type Life = Pick<MemberLife, 'hasLease'> & Partial<Pick<MemberLife, 'uuid'>>;
 
 export class RedisEngine implements Engine, ChangeWork {
   readonly isOrdered = false;
+  readonly listRun = 0;
   /** The store of the members that share the servers' data. */
   readonly membershipStore: MembershipStore;
   readonly #options: RedisEngineOptions;
@@ -284,6 +285,16 @@ export class RedisEngine implements Engine, ChangeWork {
   size(map: Span, receiver: Receiver): void {
     if (this.#isStopped) return this.#refuse(receiver);
     sizeOf(this.#whole, map, receiver);
+  }
+
+  /** Not supported yet. */
+  entries(_map: Span, _prefix: Span, _place: Span, _count: number, receiver: Receiver): void {
+    this.#refuse(receiver);
+  }
+
+  /** Not supported yet. */
+  names(_kind: string, _prefix: Span, _place: Span, _count: number, receiver: Receiver): void {
+    this.#refuse(receiver);
   }
 
   offer(queue: Span, value: Span, contentType: Span, receiver: Receiver): void {

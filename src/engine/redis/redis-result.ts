@@ -28,6 +28,7 @@ class RedisResult implements OperationResult {
   readonly sequence = 0;
   readonly value = new Span();
   readonly contentType = new Span();
+  readonly place = new Span();
   count = 0;
   readonly bytes = NOT_COUNTED;
   hold = NO_HOLD;
