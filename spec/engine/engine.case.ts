@@ -7,6 +7,7 @@
 import { additionCases } from './additions.case.ts';
 import { conditionCases } from './conditions.case.ts';
 import { lifetimeCases } from './lifetimes.case.ts';
+import { listCases } from './lists.case.ts';
 import { mapCases } from './maps.case.ts';
 import { queueCases } from './queues.case.ts';
 import { answerCases } from './results.case.ts';
@@ -19,6 +20,7 @@ export function engineSuite(name: string, open: OpenSubject): void {
   conditionCases(name, open);
   lifetimeCases(name, open);
   additionCases(name, open);
+  listCases(name, open);
   queueCases(name, open);
   takeCases(name, open);
   answerCases(name, open);

@@ -20,7 +20,10 @@ import {
   APPLIED,
   CLOSED,
   type Engine,
+  type EntryReceiver,
   type Lifetime,
+  type NameKind,
+  type NameReceiver,
   NO_HOLD,
   NO_TICKET,
   NOBODY,
@@ -32,7 +35,7 @@ import { partitionOf } from '../../src/engine/hash.ts';
 import { KeyWords } from '../../src/engine/key-words.ts';
 import { Version } from '../../src/engine/version.ts';
 import { type Lane, Lanes, type Turns } from './late-lanes.ts';
-import { LateResult } from './late-result.ts';
+import { LateResult, SPOILT } from './late-result.ts';
 
 export interface LateEngineOptions {
   readonly clock: Pick<Clock, 'endOfTurn'>;
@@ -81,6 +84,10 @@ export class LateEngine implements Engine {
     this.#options = options;
     this.#random = random;
     this.#lanes = new Lanes(clock, random, turns, () => this.#onIdle());
+  }
+
+  get listRun(): number {
+    return this.#inside.listRun;
   }
 
   get isReachable(): boolean {
@@ -152,6 +159,35 @@ export class LateEngine implements Engine {
     this.#read(undefined, receiver, (to) => this.#inside.size(name, to));
   }
 
+  entries(map: Span, prefix: Span, place: Span, count: number, receiver: EntryReceiver): void {
+    const [name, start, from] = [copyOf(map), copyOf(prefix), copyOf(place)];
+    this.#list(receiver, (listed, onResult) => {
+      const onEntry = (key: Span, entry: OperationResult, length: number) => {
+        const answer = this.#blank().copyFrom(entry);
+        const copy = copyOf(key);
+        listed.push(() => {
+          answer.give({ onResult: (late) => receiver.onEntry(copy, late, length) });
+          copy.bytes.fill(SPOILT);
+        });
+      };
+      this.#inside.entries(name, start, from, count, { onEntry, onResult });
+    });
+  }
+
+  names(kind: NameKind, prefix: Span, place: Span, count: number, receiver: NameReceiver): void {
+    const [start, from] = [copyOf(prefix), copyOf(place)];
+    this.#list(receiver, (listed, onResult) => {
+      const onName = (name: Span, size: number, bytes: number) => {
+        const copy = copyOf(name);
+        listed.push(() => {
+          receiver.onName(copy, size, bytes);
+          copy.bytes.fill(SPOILT);
+        });
+      };
+      this.#inside.names(kind, start, from, count, { onName, onResult });
+    });
+  }
+
   offer(queue: Span, value: Span, contentType: Span, receiver: Receiver): void {
     const name = copyOf(queue);
     const bytes = copyOf(value);
@@ -219,6 +255,19 @@ export class LateEngine implements Engine {
     if (lane !== undefined && this.#random.below(2) === 0) return this.#call(lane, receiver, work);
     const isDone = this.#begin();
     this.#lanes.callLoose((own) => this.#do(isDone, own, receiver, work));
+  }
+
+  /** Lists something: passes the copied elements to the receiver together with the result. */
+  #list(
+    receiver: Receiver,
+    list: (listed: (() => void)[], onResult: Receiver['onResult']) => void,
+  ): void {
+    const listed: (() => void)[] = [];
+    const onResult = (answer: OperationResult) => {
+      for (const pass of listed) pass();
+      receiver.onResult(answer);
+    };
+    this.#read(undefined, { onResult }, (to) => list(listed, (answer) => to.onResult(answer)));
   }
 
   #call(lane: Lane, receiver: Receiver, work: (to: Receiver) => void): void {

@@ -47,6 +47,7 @@ export class LateResult implements OperationResult {
   reason: Reason | 0 = 0;
   readonly value = new Span();
   readonly contentType = new Span();
+  readonly place = new Span();
   readonly version = new Version();
   readonly #open: PinCount;
   #bytes: Buffer = NOTHING;
@@ -65,14 +66,17 @@ export class LateResult implements OperationResult {
   }
 
   copyFrom(answer: OperationResult): this {
-    const { value, contentType } = answer;
+    const { value, contentType, place } = answer;
     const valueStart = GAP_BYTES;
     const typeStart = valueStart + value.length + GAP_BYTES;
-    this.#bytes = Buffer.alloc(typeStart + contentType.length + GAP_BYTES, SPOILT);
+    const placeStart = typeStart + contentType.length + GAP_BYTES;
+    this.#bytes = Buffer.alloc(placeStart + place.length + GAP_BYTES, SPOILT);
     value.bytes.copy(this.#bytes, valueStart, value.start, value.end);
     contentType.bytes.copy(this.#bytes, typeStart, contentType.start, contentType.end);
+    place.bytes.copy(this.#bytes, placeStart, place.start, place.end);
     this.value.set(this.#bytes, valueStart, valueStart + value.length);
     this.contentType.set(this.#bytes, typeStart, typeStart + contentType.length);
+    this.place.set(this.#bytes, placeStart, placeStart + place.length);
     this.outcome = answer.outcome;
     this.partition = answer.partition;
     this.sequence = answer.sequence;
@@ -129,6 +133,7 @@ export class LateResult implements OperationResult {
     this.maxIdleSeconds = -SPOILT;
     this.value.clear();
     this.contentType.clear();
+    this.place.clear();
   }
 }
 

@@ -6,14 +6,22 @@ import { Span } from '../../src/base/span.ts';
 import type { Condition } from '../../src/engine/condition.ts';
 import {
   type Engine,
+  type EntryReceiver,
   FOREVER,
+  LIST_COUNT_MAX,
+  LIST_START,
   type Lifetime,
+  type NameKind,
+  type NameReceiver,
   NO_HOLD,
   type OperationResult,
   type Outcome,
   type Receiver,
 } from '../../src/engine/engine.ts';
 import { Version } from '../../src/engine/version.ts';
+
+/** Maximum number of calls of a list in a test. */
+const CALLS_MAX = 100_000;
 
 /** A copy of a result. */
 export interface Seen {
@@ -29,8 +37,22 @@ export interface Seen {
   readonly wasPresent: boolean;
   readonly timeToLiveMs: number;
   readonly maxIdleSeconds: number;
+  readonly place: string;
   readonly veto: number;
   readonly reason: number;
+}
+
+/** A copy of a listed entry. */
+export interface SeenEntry extends Seen {
+  readonly key: string;
+  readonly length: number;
+}
+
+/** A copy of a listed name. */
+export interface SeenName {
+  readonly name: string;
+  readonly size: number;
+  readonly bytes: number;
 }
 
 /** A receiver that stores its result; may be used for only one operation. */
@@ -67,6 +89,42 @@ export class Keeper implements Receiver {
   }
 }
 
+/** A receiver of one call of a list, which stores what it is passed. */
+export class ListKeeper extends Keeper implements EntryReceiver, NameReceiver {
+  readonly entries: SeenEntry[] = [];
+  readonly names: SeenName[] = [];
+  readonly #also: ((key: string, entry?: OperationResult) => void) | undefined;
+
+  /** `also` is called inside onEntry and onName, after the copy. */
+  constructor(also?: (key: string, entry?: OperationResult) => void) {
+    super();
+    this.#also = also;
+  }
+
+  onEntry(key: Span, entry: OperationResult, length: number): void {
+    if (this.seen !== undefined) throw new Error('An entry after the result');
+    const text = textOf(key);
+    this.entries.push({ ...copied(entry), key: text, length });
+    this.#also?.(text, entry);
+    if (textOf(key) !== text) throw new Error('The key has changed during onEntry');
+  }
+
+  onName(name: Span, size: number, bytes: number): void {
+    if (this.seen !== undefined) throw new Error('A name after the result');
+    const text = textOf(name);
+    this.names.push({ name: text, size, bytes });
+    this.#also?.(text);
+    if (textOf(name) !== text) throw new Error('The name has changed during onName');
+  }
+}
+
+/** The arguments of a call of a list; by default those for all elements from the start. */
+export interface ListOptions {
+  readonly prefix?: Bytes;
+  readonly place?: Bytes;
+  readonly count?: number;
+}
+
 /** For a version, returns the condition that the entry has it; for none, that there is no entry. */
 export function conditionOf(on: Condition | Version): Condition {
   if (!(on instanceof Version)) return on;
@@ -87,6 +145,7 @@ export function copied(answer: OperationResult): Seen {
     wasPresent: answer.wasPresent,
     timeToLiveMs: answer.timeToLiveMs,
     maxIdleSeconds: answer.maxIdleSeconds,
+    place: textOf(answer.place),
     veto: answer.veto,
     reason: answer.reason,
   };
@@ -201,6 +260,45 @@ export class Asker extends Operations<Promise<Seen>> {
     return taken;
   }
 
+  /** One call of a list of entries. */
+  async entries(map: Bytes, options: ListOptions = {}, keeper = new ListKeeper()) {
+    const { prefix = '', place = LIST_START.bytes, count = LIST_COUNT_MAX } = options;
+    this.engine.entries(span(map), span(prefix), span(place), count, keeper);
+    await keeper.answered;
+    return keeper;
+  }
+
+  /** One call of a list of names. */
+  async names(kind: NameKind, options: ListOptions = {}, keeper = new ListKeeper()) {
+    const { prefix = '', place = LIST_START.bytes, count = LIST_COUNT_MAX } = options;
+    this.engine.names(kind, span(prefix), span(place), count, keeper);
+    await keeper.answered;
+    return keeper;
+  }
+
+  /** Lists entries to the end; `between` is called after each call. */
+  async allEntries(map: Bytes, options: ListOptions = {}, between = async () => {}) {
+    const all: SeenEntry[] = [];
+    await toEnd(options, async (each) => {
+      const { entries, seen } = await this.entries(map, each);
+      for (const entry of entries) all.push(entry);
+      await between();
+      return seen?.place;
+    });
+    return all;
+  }
+
+  /** Lists names to the end. */
+  async allNames(kind: NameKind, options: ListOptions = {}) {
+    const all: SeenName[] = [];
+    await toEnd(options, async (each) => {
+      const { names, seen } = await this.names(kind, each);
+      for (const name of names) all.push(name);
+      return seen?.place;
+    });
+    return all;
+  }
+
   /** A take that may wait: returns its receiver and its ticket. */
   wait(queue: Bytes, timeoutMs: number, also?: (answer: OperationResult) => void): Waiting {
     const keeper = new Keeper(also);
@@ -211,6 +309,18 @@ export class Asker extends Operations<Promise<Seen>> {
     const keeper = new Keeper();
     call(keeper);
     return keeper.answered;
+  }
+}
+
+/** Calls a list until its end; `call` returns the next place. */
+async function toEnd(
+  options: ListOptions,
+  call: (options: ListOptions) => Promise<string | undefined>,
+): Promise<void> {
+  let place = await call(options);
+  for (let rest = CALLS_MAX; place !== undefined && place !== ''; rest--) {
+    if (rest === 0) throw new Error(`A list without an end after ${CALLS_MAX} calls`);
+    place = await call({ ...options, place });
   }
 }
 
