@@ -172,7 +172,7 @@ function entryCases(open: OpenSubject): void {
     }
   });
 
-  test('a call ends after the entry with which keys and values reach 32 KiB', async (asker) => {
+  test('a call ends after the entry with which keys and values reach its bytes', async (asker) => {
     const keys: string[] = [];
     for (let index = 0; index < 40; index++) {
       const key = `${index}`.padEnd(index % 2 === 0 ? 10 : 5000, '.');

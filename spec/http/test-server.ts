@@ -179,7 +179,7 @@ export function createTestServer(
   const lifetimes = new MapLifetimes(new Map([['two-seconds', 2]]), new Map([['two-idle', 2]]));
   const actions: Actions<typeof ROUTES> = {
     ...dataActions({ ...checks, engine: served, lifetimes, waiting }),
-    ...v1Actions({ engine: served, lifetimes }),
+    ...v1Actions({ engine: served, lifetimes, clock }),
     ...healthActions(services.cluster ?? cluster, served),
     ...administrationActions({
       dialect,

@@ -283,6 +283,30 @@ function permission(
   return { kind, name, principal, actions, isDenial, appliesAt: () => holds };
 }
 
+test('a list of maps has only those that the user may read, whatever the limit', async () => {
+  const { ask, askWhole } = member({
+    permissions: [permission('map', 'a*', 'ann', ['read']), permission('map', '*', 'eve', ['put'])],
+  });
+  const EVE = ANN.replace('ann', 'eve');
+  for (const name of ['a1', 'b1', 'c1', 'a2', 'b2', 'a3']) {
+    assert.equal((await ask('POST', `rest/maps/${name}/k`, EVE, 'v')).status, 200);
+  }
+  for (const limit of [1, 2, 3, 100]) {
+    const found: string[] = [];
+    for (let query = `?limit=${limit}`; query !== ''; ) {
+      const lines = (await ask('GET', `v1/maps${query}`, ANN)).body.trimEnd().split('\n');
+      const { cursor } = JSON.parse(lines.pop() ?? '') as { cursor: string | null };
+      for (const line of lines) found.push((JSON.parse(line) as { name: string }).name);
+      assert.ok(lines.length <= limit);
+      query = cursor === null ? '' : `?limit=${limit}&cursor=${cursor}`;
+    }
+    assert.deepEqual(found.sort(), ['a1', 'a2', 'a3']);
+  }
+  assert.equal((await ask('GET', 'v1/maps/b1/keys', ANN)).status, 403);
+  assert.equal((await ask('GET', 'v1/maps', EVE)).body, '{"cursor":null}\n');
+  assert.equal((await askWhole('GET', 'v1/maps')).status, 401);
+});
+
 test('permissions limit a user to the actions granted on names that match', async () => {
   const { ask, audited } = member({
     permissions: [

@@ -59,7 +59,7 @@ const PATHS = [...ROUTE_PATHS, ...UNKNOWN].map((path) =>
 function groupsOf(method: Method, path: string): readonly EndpointGroup[] {
   const rules: readonly (readonly [RegExp, ...EndpointGroup[]])[] = [
     [/^rest\/(maps|queues)\//, 'DATA'],
-    [/^v1\/maps\//, 'DATA'],
+    [/^v1\/maps(\/|$)/, 'DATA'],
     [/^health/, 'HEALTH_CHECK'],
     [/^rest\/wan/, 'WAN'],
     [/^rest\/management\/cluster\/(force|partial)Start/, 'PERSISTENCE'],

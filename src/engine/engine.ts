@@ -177,8 +177,12 @@ export const LIST_PLACE_BYTES = 24;
 export const LIST_START = Span.of(Buffer.alloc(LIST_PLACE_BYTES));
 /** Maximum number of elements that a call lists. */
 export const LIST_COUNT_MAX = 10_000;
-/** A call ends its list after the entry with which keys and values reach this many bytes. */
-export const LISTED_BYTES = 32_768;
+/**
+ * A call ends its list after the element with which names, keys and values reach this many bytes; each
+ * element counts LISTED_ELEMENT_BYTES more.
+ */
+export const LISTED_BYTES = 16_384;
+export const LISTED_ELEMENT_BYTES = 100;
 /** Longer values are left out of lists. */
 export const LISTED_VALUE_BYTES_MAX = 1_048_576;
 

@@ -1,7 +1,7 @@
 /**
  * A response whose content is written in pieces. Pieces are copied when they are written and sent
- * at the end of the turn. Once 64 KiB are unsent, the writer must wait for room, so a stream takes
- * no more memory than that, however long it is and however slowly it is read. Short pieces are
+ * at the end of the turn. Once 32 KiB are unsent, the writer must wait for room, so a stream takes
+ * no more memory than that and a piece, however long it is and however slowly it is read. Short pieces are
  * written into the arena, others into buffers of the pool for bodies, because a slow reader's bytes
  * in the arena would require a new one.
  *
@@ -23,7 +23,7 @@ const SHORT_BYTES_MAX = 4096;
 /** Room for the framing of a chunk, its hexadecimal size and line ends, in bytes. */
 const CHUNK_FRAMING_BYTES = 16;
 /** Unsent bytes beyond which the writer must wait. */
-const UNSENT_BYTES_MAX = 65536;
+const UNSENT_BYTES_MAX = 32768;
 
 export class ResponseStream {
   readonly #request: Request;

@@ -142,6 +142,7 @@ export async function makeParts(
     servedHosts: new ServedHosts(ownNames(config), config.allowedHosts),
     fieldLines: crossOrigin.commonLines,
     ...applicationsOf(config, data, {
+      clock,
       groups,
       crossOrigin,
       security,
@@ -275,6 +276,7 @@ function makeMonitoring(
 }
 
 interface Served {
+  readonly clock: Clock;
   readonly groups: EndpointGroups;
   readonly crossOrigin: CrossOriginPolicy;
   readonly security: MemberSecurity;
@@ -294,7 +296,7 @@ function applicationsOf(
 ): Pick<HttpServersOptions, 'application' | 'healthApplication'> {
   const { cluster, record, license, waiting } = clusterPart;
   const { instanceName, serversOf, onStop } = served.links;
-  const { groups, crossOrigin, security, logLevel, lifetimes, audit, reloader, monitoring } =
+  const { clock, groups, crossOrigin, security, logLevel, lifetimes, audit, reloader, monitoring } =
     served;
   const { compatibility } = config;
   const dialect = DIALECTS[compatibility];
@@ -304,7 +306,7 @@ function applicationsOf(
   const connectionCount = () => serversOf().connectionCount;
   const actions: Actions<typeof ROUTES> = {
     ...dataActions({ engine, lifetimes, waiting, dialect }),
-    ...v1Actions({ engine, lifetimes }),
+    ...v1Actions({ engine, lifetimes, clock }),
     ...administrationActions({
       dialect,
       cluster,

@@ -6,6 +6,7 @@ import type { Span } from '../base/span.ts';
 import type { OperationResult, Receiver } from '../engine/engine.ts';
 import type { Request } from '../http/request.ts';
 import type { ItemHold } from '../http/response-delay.ts';
+import type { Grants } from '../security/permissions.ts';
 import type { AdministrativeCall } from './administrative-call.ts';
 import type { Route, Rows } from './route.ts';
 
@@ -47,6 +48,8 @@ type ActionOf<Row> = Row extends { readonly permission: { readonly login: 'crede
  */
 export interface Call extends Receiver {
   readonly request: Request;
+  /** The permissions of the user; undefined if no login is required. */
+  readonly grants: Grants | undefined;
   /** The wait of this call, or of an earlier one of the same request object, which may be reused. */
   wait: Wait | undefined;
   /** The decoded map, queue, or first variable part of another path. Valid during the turn. */

@@ -65,6 +65,7 @@ export function restApplication(router: RouteFinder, parts: SurfaceParts): Appli
 export class RestHandler implements RequestHandler, Call, PathParts {
   readonly request: Request;
   wait: Wait | undefined;
+  grants: Grants | undefined;
   isExclusive = true;
   /** Whether the request's credentials must still be checked. */
   #needsLoginCheck = false;
@@ -147,6 +148,7 @@ export class RestHandler implements RequestHandler, Call, PathParts {
   work(grants: Grants | undefined): void {
     const endpoint = this.#admitted();
     const { kind, need } = endpoint.permission;
+    this.grants = grants;
     if (grants !== undefined && kind !== undefined && !grants.allow(kind, this.name, need))
       this.#refuseUser();
     else if (endpoint.changesData && !this.#parts.cluster.acceptsWrites) {

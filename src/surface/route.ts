@@ -194,6 +194,16 @@ export function integerInPath(name: string, most: number): Parameter {
   return { ...text(name), place: 'path', kind: 'integer', least, most };
 }
 
+/** A text in the query, which may be missing. */
+export function textInQuery(name: string): Parameter {
+  return { ...optionalText(name, Number.POSITIVE_INFINITY), place: 'query' };
+}
+
+/** An integer in the query, which may be missing. */
+export function integerInQuery(name: string, least: number, most: number): Parameter {
+  return { ...textInQuery(name), kind: 'integer', least, most };
+}
+
 const NO_RANGE = { least: 0, most: 0 };
 
 /**

@@ -124,7 +124,7 @@ export class Router implements RouteFinder {
     }
     node.resource = resource;
     // Below `rest/` and `v1/maps` one trailing slash is ignored.
-    if (/^(rest|v1\/maps)\//.test(path) && node.rest === undefined) node.slash ??= resource;
+    if (/^(rest\/|v1\/maps(\/|$))/.test(path) && node.rest === undefined) node.slash ??= resource;
   }
 
   /** Finds the first prefix of the decoded path. */

@@ -2,8 +2,8 @@
  * The actions of `v1` on maps: conditional requests, lifetimes and ranges of entries, counters,
  * sizes.
  */
-import { isUtf8 } from 'node:buffer';
-import { REFUSALS, type RefusalCode, type RefusalValues, refusalText } from '../base/refusals.ts';
+import type { Clock } from '../base/clock.ts';
+import { REFUSALS, refusalText } from '../base/refusals.ts';
 import { Span } from '../base/span.ts';
 import type { MapLifetimes } from '../data/map-lifetimes.ts';
 import type { EntryCondition } from '../engine/condition.ts';
@@ -17,7 +17,6 @@ import {
   FOUND,
   type Lifetime,
   NO_NUMBER,
-  NOT_COUNTED,
   type OperationResult,
   VALUE_COPY_BYTES_MAX,
 } from '../engine/engine.ts';
@@ -32,30 +31,35 @@ import { GET } from '../http/methods.ts';
 import { JSON_TYPE, type Request } from '../http/request.ts';
 import type { RequestHead } from '../http/request-head.ts';
 import type { Response } from '../http/response.ts';
-import type { Action, Actions, Call, OwnAction, Respond } from '../surface/action.ts';
+import type { Actions, Call } from '../surface/action.ts';
 import { OPENED_VALUE } from '../surface/cross-origin-policy.ts';
-import { respondFailure, TEXT_PLAIN } from '../surface/responses.ts';
+import { TEXT_PLAIN } from '../surface/responses.ts';
 import { type ByteRange, rangeIn, UNSATISFIABLE } from './byte-range.ts';
 import { conditionIn, isConditional, meetsIfRange, preconditionsIn, tagOf } from './entity-tags.ts';
-import { type Parameters, parametersIn, queryOf, shownText } from './parameters.ts';
+import { mapLine, secondsLeft } from './json-lines.ts';
+import { listActions } from './list-actions.ts';
+import { shownText } from './parameters.ts';
+import { fail, formOf, NO_STORE, own, refuse, respondText } from './v1-calls.ts';
 import { BY, type V1_ROUTES } from './v1-routes.ts';
 
 interface V1Parts {
   readonly engine: Engine;
   /** Lifetimes of the maps' entries. */
   readonly lifetimes: MapLifetimes;
+  readonly clock: Clock;
 }
 
 /** Maximum of the fields of a lifetime, in seconds. */
 const SECONDS_MAX = 2 ** 31 - 1;
-const NO_STORE = 'Cache-Control: no-store\r\n';
 const ENTRY_LINES = 'Cache-Control: no-cache\r\n';
 /** A condition that always holds: the result says whether there was an entry. */
 const ALWAYS: EntryCondition = {};
 const ONE = 1n;
 
-export function v1Actions({ engine, lifetimes }: V1Parts): Actions<typeof V1_ROUTES> {
+export function v1Actions(parts: V1Parts): Actions<typeof V1_ROUTES> {
+  const { engine, lifetimes } = parts;
   return {
+    ...listActions(parts),
     describeMap: own((call) => engine.size(call.name, call), respondDescription),
     mapSize: own((call) => engine.size(call.name, call), respondSize),
     clearV1Map: own((call) => {
@@ -85,22 +89,6 @@ export function v1Actions({ engine, lifetimes }: V1Parts): Actions<typeof V1_ROU
   };
 }
 
-/** Returns an action that first refuses a query, which none of the paths has. */
-function own(run: Action, respond: Respond): OwnAction {
-  return {
-    run(call) {
-      const { request } = call;
-      if (!hasQuery(request.head) || formOf(call, queryOf(request.head), []) !== undefined)
-        return run(call);
-    },
-    respond,
-  };
-}
-
-function hasQuery({ target, pathEnd }: RequestHead): boolean {
-  return pathEnd < target.end;
-}
-
 function endsWithSlash({ target, pathEnd }: RequestHead): boolean {
   return target.bytes[pathEnd - 1] === SLASH;
 }
@@ -110,15 +98,6 @@ function hasKey(call: Call): boolean {
   if (call.keyStart < call.keyEnd) return true;
   refuse(call, 'NAME_EMPTY', {});
   return false;
-}
-
-/** Returns the parameters in a form; undefined if the request has been refused. */
-function formOf(call: Call, form: Buffer, names: readonly string[]): Parameters | undefined {
-  const found = parametersIn(form, names);
-  if (!('code' in found)) return found;
-  const { code, name } = found;
-  refuse(call, code, { name, known: names.length === 0 ? 'none' : names.join(', ') });
-  return undefined;
 }
 
 /** Returns the condition of the request; undefined if the request has been refused. */
@@ -174,39 +153,12 @@ function addendOf(call: Call): bigint | undefined {
 function respondDescription(call: Call, answer: OperationResult): void {
   const { count, bytes, outcome } = answer;
   if (outcome !== COUNTED) return fail(call, answer);
-  const name = bytesMember('name', call.name.toBuffer());
-  const content = JSON.stringify({
-    ...name,
-    size: count,
-    bytes: bytes === NOT_COUNTED ? null : bytes,
-  });
-  respondText(call, answer, JSON_TYPE, content);
+  respondText(call, answer, JSON_TYPE, mapLine(call.name, count, bytes));
 }
 
 function respondSize(call: Call, answer: OperationResult): void {
   if (answer.outcome !== COUNTED) return fail(call, answer);
   respondText(call, answer, TEXT_PLAIN, String(answer.count));
-}
-
-function respondText(
-  { request }: Call,
-  { partition, sequence }: OperationResult,
-  type: Span,
-  text: string,
-  status = 200,
-): void {
-  request.addResponseLines(NO_STORE);
-  const response = request.draft(status, partition, sequence);
-  response.contentType = type;
-  response.content = Span.of(text);
-  request.send(response);
-}
-
-/** Returns the bytes as a member of a JSON object, in base64 if they are not UTF-8. */
-function bytesMember(name: string, bytes: Buffer): Readonly<Record<string, string>> {
-  return isUtf8(bytes)
-    ? { [name]: bytes.toString() }
-    : { [`${name}Base64`]: bytes.toString('base64') };
 }
 
 /** Responds to a removal. */
@@ -287,7 +239,7 @@ function entryLines({ version }: OperationResult): string {
 }
 
 function lifetimeLines({ timeToLiveMs, maxIdleSeconds }: OperationResult): string {
-  const left = Math.max(1, Math.ceil(timeToLiveMs / 1000));
+  const left = secondsLeft(timeToLiveMs);
   const timeToLive = timeToLiveMs === 0 ? '' : `Grid-Time-To-Live: ${left}\r\n`;
   return maxIdleSeconds === 0 ? timeToLive : `${timeToLive}Grid-Max-Idle: ${maxIdleSeconds}\r\n`;
 }
@@ -318,22 +270,6 @@ function refuseFor(
   call.request.note(code, message);
   const { status } = REFUSALS[code];
   respondText(call, answer, JSON_TYPE, JSON.stringify({ status: 'fail', message }), status);
-}
-
-/** Refuses a request because of its own fields or parameters. */
-function refuse<Code extends RefusalCode>(
-  { request }: Call,
-  code: Code,
-  values: RefusalValues<Code>,
-): void {
-  request.addResponseLines(NO_STORE);
-  request.refuse(code, values);
-}
-
-/** Responds with the reason why the engine has not done the operation. */
-function fail(call: Call, answer: OperationResult): void {
-  call.request.addResponseLines(NO_STORE);
-  respondFailure(call, answer);
 }
 
 const SLASH = 0x2f;

@@ -3,14 +3,31 @@
  * every dialect. Tested by surface/surface.spec.ts.
  */
 import { MAP, PUT, READ, REMOVE } from '../security/permissions.ts';
-import { type Prefix, type Route, route } from '../surface/route.ts';
+import {
+  integerInQuery,
+  type Prefix,
+  type Route,
+  route,
+  textInQuery,
+  USER,
+} from '../surface/route.ts';
 
+const READING = { login: 'user', kind: MAP, need: READ } as const;
 const ENTRY = 'v1/maps/{map}/entries/{key}';
 
 /** The only parameter of an addition. */
 export const BY = 'by';
+/** The parameters of a list. */
+export const PREFIX = 'prefix';
+export const LIMIT = 'limit';
+export const CURSOR = 'cursor';
+/** Maximum number of lines of a list with a limit. */
+export const LIMIT_MAX = 10_000;
 
 export const V1_ROUTES = {
+  listMaps: listing('v1/maps', 'List the maps that have entries', USER),
+  listKeys: listing('v1/maps/{map}/keys', 'List the keys of a map'),
+  listEntries: listing('v1/maps/{map}/entries', 'List the entries of a map'),
   describeMap: reading('v1/maps/{map}', 'Get the size of a map and its bytes', [200]),
   mapSize: reading('v1/maps/{map}/size', 'Get the number of entries', [200]),
   clearV1Map: changing('DELETE', 'v1/maps/{map}', REMOVE, 'Remove all entries', [204]),
@@ -30,8 +47,16 @@ export const V1_ROUTES = {
 type Statuses = readonly [number, ...number[]];
 
 function reading(path: string, summary: string, statuses: Statuses): Route {
-  const permission = { login: 'user', kind: MAP, need: READ } as const;
-  return route({ method: 'GET', path, group: 'DATA', permission, summary, statuses });
+  return route({ method: 'GET', path, group: 'DATA', permission: READING, summary, statuses });
+}
+
+function listing(path: string, summary: string, permission: Route['permission'] = READING) {
+  const parameters = [
+    textInQuery(PREFIX),
+    integerInQuery(LIMIT, 1, LIMIT_MAX),
+    textInQuery(CURSOR),
+  ];
+  return { ...reading(path, summary, [200]), permission, parameters, mayWait: true } as const;
 }
 
 function changing(

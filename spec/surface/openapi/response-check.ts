@@ -4,7 +4,7 @@ import type { DescribedResponse, Operation, ReadDocument } from './described-int
 
 /** Fields that HTTP defines for every response; `Cache-Control` is for caches. */
 const FIELDS_OF_HTTP = new Set([
-  ...['date', 'connection', 'content-length', 'content-type', 'cache-control'],
+  ...['date', 'connection', 'content-length', 'transfer-encoding', 'content-type', 'cache-control'],
 ]);
 /** Fields of responses to browsers, which the document leaves out. */
 const FIELD_FOR_BROWSERS =

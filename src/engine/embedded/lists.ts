@@ -22,6 +22,7 @@ import {
   LIST_PLACE_BYTES,
   LISTED,
   LISTED_BYTES,
+  LISTED_ELEMENT_BYTES,
   type NameKind,
   type NameReceiver,
   NOT_COUNTED,
@@ -110,7 +111,7 @@ export class Lists {
       const address = this.#next(id, place);
       if (address === 0 || !this.#isListed(address, prefix, wallMs)) continue;
       if (results.mayLose(partition)) break;
-      bytes += results.sendEntry(address, partition, receiver);
+      bytes += LISTED_ELEMENT_BYTES + results.sendEntry(address, partition, receiver);
       rest--;
       // The receiver may have cleared the map.
       id = this.#mapNames.find(map);
@@ -134,7 +135,7 @@ export class Lists {
       id = next;
       if (!isListed) continue;
       const mapBytes = kind === 'map' ? this.#mapBytes.get(id) : NOT_COUNTED;
-      bytes += results.sendName(names, id, size, mapBytes, receiver);
+      bytes += LISTED_ELEMENT_BYTES + results.sendName(names, id, size, mapBytes, receiver);
       rest--;
     }
     this.#send(placeOf(id), receiver);

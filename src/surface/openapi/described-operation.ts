@@ -39,6 +39,12 @@ const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   id: 'The id of the session',
 };
 
+const QUERY_PARAMETERS: Readonly<Record<string, string>> = {
+  prefix: 'The beginning of the names or keys to list',
+  limit: 'Maximum number of lines before the last one; without it, all are listed',
+  cursor: 'The cursor with which an earlier response of the same list ended',
+};
+
 /**
  * Returns the operation of a row; `name`: its id. `shared`: the shared responses of the dialect, by
  * status.
@@ -57,7 +63,8 @@ export function operationOf(
   const inHeader = Object.entries(part.fields ?? {}).map(([field, described]) => {
     return { name: field, in: 'header', ...described };
   });
-  const parameters = [...inPath, ...inHeader];
+  const inQuery = row.parameters.filter(({ place }) => place === 'query').map(queryParameter);
+  const parameters = [...inPath, ...inQuery, ...inHeader];
   const body = requestBodyOf(row, part);
   return {
     operationId: name,
@@ -84,6 +91,12 @@ function pathParameter(
       : { type: 'string', minLength: 1 };
   const description = part.inPath?.[name] ?? PATH_PARAMETERS[name];
   return { name, in: 'path', required: true, description, schema };
+}
+
+function queryParameter({ name, kind, least, most }: Parameter): object {
+  const schema =
+    kind === 'integer' ? { type: 'integer', minimum: least, maximum: most } : { type: 'string' };
+  return { name, in: 'query', description: QUERY_PARAMETERS[name], schema };
 }
 
 /** The content of a request; undefined if it is not used. */

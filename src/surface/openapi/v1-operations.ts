@@ -33,7 +33,23 @@ const CHANGED: DescribedResponse = {
   headers: ENTRY,
 };
 
+const LIST = 'Elements have no order. The last line is a cursor: null, or a text if more is left.';
+
 export const V1_OPERATIONS: OperationParts = {
+  listMaps: {
+    description: `Lists the maps that the user may read. ${LIST}`,
+    responses: { 200: lines('A line for each map: its name, its size and its bytes') },
+  },
+  listKeys: { description: LIST, responses: { 200: lines('A line for each key') } },
+  listEntries: {
+    description: LIST,
+    responses: {
+      200: lines(
+        'A line for each entry: key, etag, contentType, length, value, timeToLiveSeconds and ' +
+          'maxIdleSeconds; the value is missing if the line would be longer than 1 MiB',
+      ),
+    },
+  },
   describeMap: {
     responses: {
       200: json('The map; also if it has no entries', {
@@ -101,6 +117,10 @@ export const V1_OPERATIONS: OperationParts = {
     },
   },
 };
+
+function lines(description: string): DescribedResponse {
+  return { description, content: { 'application/x-ndjson': {} } };
+}
 
 function field(description: string, schema: Schema = TEXT): Schema {
   return { description, schema };

@@ -1,0 +1,69 @@
+/**
+ * The beginnings and ends that the actions of `v1` have in common: parameters, refusals, and responses
+ * that are not stored by caches. Tested by v1-actions.spec.ts.
+ */
+import type { RefusalCode, RefusalValues } from '../base/refusals.ts';
+import { Span } from '../base/span.ts';
+import type { OperationResult } from '../engine/engine.ts';
+import type { RequestHead } from '../http/request-head.ts';
+import type { Action, Call, OwnAction, Respond } from '../surface/action.ts';
+import { respondFailure } from '../surface/responses.ts';
+import { type Parameters, parametersIn, queryOf } from './parameters.ts';
+
+export const NO_STORE = 'Cache-Control: no-store\r\n';
+
+/** Returns an action that first refuses a query, which none of the paths has. */
+export function own(run: Action, respond: Respond): OwnAction {
+  return {
+    run(call) {
+      const { request } = call;
+      if (!hasQuery(request.head) || formOf(call, queryOf(request.head), []) !== undefined)
+        return run(call);
+    },
+    respond,
+  };
+}
+
+function hasQuery({ target, pathEnd }: RequestHead): boolean {
+  return pathEnd < target.end;
+}
+
+/** Returns the parameters in a form; undefined if the request has been refused. */
+export function formOf(call: Call, form: Buffer, names: readonly string[]): Parameters | undefined {
+  const found = parametersIn(form, names);
+  if (!('code' in found)) return found;
+  const { code, name } = found;
+  refuse(call, code, { name, known: names.length === 0 ? 'none' : names.join(', ') });
+  return undefined;
+}
+
+/** Responds with text that depends on the result. */
+export function respondText(
+  { request }: Call,
+  { partition, sequence }: OperationResult,
+  type: Span,
+  text: string,
+  status = 200,
+): void {
+  request.addResponseLines(NO_STORE);
+  const response = request.draft(status, partition, sequence);
+  response.contentType = type;
+  response.content = Span.of(text);
+  request.send(response);
+}
+
+/** Refuses a request because of its own fields or parameters. */
+export function refuse<Code extends RefusalCode>(
+  { request }: Call,
+  code: Code,
+  values: RefusalValues<Code>,
+): void {
+  request.addResponseLines(NO_STORE);
+  request.refuse(code, values);
+}
+
+/** Responds with the reason why the engine has not done the operation. */
+export function fail(call: Call, answer: OperationResult): void {
+  call.request.addResponseLines(NO_STORE);
+  respondFailure(call, answer);
+}
