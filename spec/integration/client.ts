@@ -44,8 +44,9 @@ export class RawClient {
     path: string,
     body?: Buffer,
     contentType?: string,
+    lines?: string,
   ): Promise<ReceivedResponse> {
-    this.send(requestBytes(method, path, body, contentType));
+    this.send(requestBytes(method, path, body, contentType, lines));
     const response = await this.response();
     if (response === undefined) throw new Error(`Cannot read the response to ${method} ${path}`);
     return response;
@@ -96,16 +97,21 @@ export class RawClient {
   }
 }
 
-/** Returns an HTTP/1.1 request; the path is relative to `/grid/rest/`. */
+/**
+ * Returns an HTTP/1.1 request; the path begins with `v1/`, or is relative to `/grid/rest/`. `lines`: those
+ * of further fields.
+ */
 export function requestBytes(
   method: string,
   path: string,
   body: Buffer = Buffer.alloc(0),
   contentType = '',
+  lines = '',
 ): Buffer {
   const type = contentType === '' ? '' : `Content-Type: ${contentType}\r\n`;
+  const base = path.startsWith('v1/') ? '' : 'rest/';
   const head =
-    `${method} /grid/rest/${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${type}` +
+    `${method} /grid/${base}${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${type}${lines}` +
     `Content-Length: ${body.length}\r\n\r\n`;
   return Buffer.concat([Buffer.from(head, 'latin1'), body]);
 }
