@@ -164,6 +164,18 @@ describe('the maps of an embedded engine', () => {
     );
   });
 
+  it('count their bytes also while buffers of long values are released', () => {
+    const { engine, ask } = engineOf();
+    for (let index = 0; index < 200; index++) ask.set('m', `${index}`, Buffer.alloc(20_000));
+    const { bytes } = ask.size('m');
+    for (let index = 1; index < 200; index++) ask.delete('m', `${index}`);
+    const left = ask.size('m').bytes;
+    assert.ok(left > 20_000 && left < bytes / 190, `${left} bytes`);
+    ask.delete('m', '0');
+    assert.equal(ask.size('m').bytes, 0);
+    engine.close();
+  });
+
   it('refuse writes without memory, do not change in this case, and continue', () => {
     fc.assert(
       fc.property(fc.integer({ min: 200_000, max: 600_000 }), steps, (bytes, actions) => {

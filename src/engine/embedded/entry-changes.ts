@@ -225,11 +225,12 @@ export class EntryChanges {
     const at = store.pool.at(address);
     const id = ownerAt(words, at);
     const type = tagAt(words, at);
+    const length = bytesAt(words, at);
     const keepsTombstone = this.#mapFlags.isActive && this.#leavesTombstone(id);
     if (!this.#admitsRemoval(id, address, map, key)) return REFUSED;
     if (keepsTombstone) this.#tombstones.addOf(map, key.span, this.draft);
     partition.remove(key.hash(id), address);
-    this.#mapBytes.add(id, -bytesAt(words, at));
+    this.#mapBytes.add(id, -length);
     this.#names.release(id);
     if (type !== 0) this.#contentTypes.release(type);
     this.#end(partition);
