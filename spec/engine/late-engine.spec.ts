@@ -5,8 +5,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pin } from '../../src/base/pin.ts';
+import type { Span } from '../../src/base/span.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
-import { VALUE_COPY_BYTES_MAX } from '../../src/engine/engine.ts';
+import { LIST_START, type OperationResult, VALUE_COPY_BYTES_MAX } from '../../src/engine/engine.ts';
 import { World } from '../world/world.ts';
 import { engineSuite } from './engine.case.ts';
 import { holdSuite } from './holds.case.ts';
@@ -83,6 +84,32 @@ describe('a late engine', () => {
     assert.equal((await keeper.answered).value, 'value');
     assert.deepEqual(named, Buffer.alloc(5, SPOILT));
     assert.deepEqual(type, Buffer.alloc(6, SPOILT));
+  });
+
+  it('overwrites the bytes of listed keys, entries, names and places', async () => {
+    const { engine } = await lateSubject({ isOrdered: true });
+    const asker = new Asker(engine);
+    await asker.set('map', 'key', 'value', 'a/type');
+    await asker.set('map', 'key 2', 'value', 'a/type');
+    const named: Buffer[] = [];
+    const keep = ({ bytes, start, end }: Span) => named.push(bytes.subarray(start, end));
+    const keeper = new Keeper(({ place }) => keep(place));
+    const receiver = {
+      onEntry: (key: Span, { value, contentType }: OperationResult) => {
+        assert.equal(value.length, 5);
+        for (const each of [key, value, contentType]) keep(each);
+      },
+      onName: keep,
+      onResult: (answer: OperationResult) => keeper.onResult(answer),
+    };
+    engine.entries(span('map'), span('key'), LIST_START, 1, receiver);
+    engine.names('map', span(''), LIST_START, 1, { ...receiver, onResult: () => {} });
+    await keeper.answered;
+    await asker.size('map');
+    assert.equal(named.length, 5);
+    for (const each of named) {
+      assert.ok(each.length > 0 && each.equals(Buffer.alloc(each.length, SPOILT)));
+    }
   });
 
   it('keeps a pinned value until the last pin is released', async () => {

@@ -50,6 +50,25 @@ export function sequenceSuite(name: string, open: () => Promise<SequencedSubject
       assert.equal((await asker.get('unknown', 'k')).partition, partition);
     });
 
+    test('listed entries depend on their partitions, and a list on every one', async (asker, {
+      stored,
+    }) => {
+      const places = new Map<string, number>();
+      for (let index = 0; index < 20; index++) {
+        places.set(`${index}`, (await asker.set('m', `${index}`, 'v')).partition);
+      }
+      const before = stored.sequences();
+      const entries = await asker.allEntries('m', { count: 7 });
+      assert.equal(entries.length, 20);
+      for (const { key, partition, sequence } of entries) {
+        assert.deepEqual([partition, sequence], [places.get(key), before[partition]]);
+      }
+      for (const { seen } of [await asker.entries('m'), await asker.names('map')]) {
+        assert.deepEqual([seen?.partition, seen?.sequence], [EVERY_PARTITION, 0]);
+      }
+      assert.deepEqual(stored.sequences(), before);
+    });
+
     test('a clear raises every partition to one sequence, greater than all before', async (asker, {
       stored,
     }) => {

@@ -300,6 +300,29 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       assert.equal((await asker.get('m', other)).outcome, FOUND);
     });
 
+    it('makes a list UNKNOWN, which passes only what cannot be lost', async () => {
+      const sink = new DelayingSink();
+      const { engine, asker } = await opened(sink);
+      for (let index = 0; index < 50; index++) await asker.set('m', `${index}`, 'v');
+      sink.hasFailed = true;
+      assert.equal((await asker.allEntries('m')).length, 50);
+      assert.equal((await asker.allNames('map')).length, 1);
+      const { partition } = await asker.get('m', '7');
+      sink.upTo.set(partition, engine.sequences()[partition]! - 1);
+      const { entries, seen } = await asker.entries('m');
+      assert.deepEqual([seen?.outcome, seen?.place], [UNKNOWN, '']);
+      assert.ok(entries.every((entry) => entry.partition !== partition));
+      for (const { names, seen: result } of [
+        await asker.names('map'),
+        await asker.names('map', { prefix: 'none' }),
+      ]) {
+        assert.deepEqual([result?.outcome, names], [UNKNOWN, []]);
+      }
+      sink.hasFailed = false;
+      assert.equal((await asker.allEntries('m')).length, 50);
+      assert.equal((await asker.allNames('map')).length, 1);
+    });
+
     it('does not change the results of refused changes', async () => {
       const sink = new DelayingSink(0);
       const refusing = new RefusingSink();

@@ -262,7 +262,8 @@ export interface Engine {
    * to `count` of them (1 to LIST_COUNT_MAX), then LISTED with the next place. Each call is short: it
    * may pass fewer, even none, although more follow. Whatever bytes a place has, the list is of this
    * map. An entry that exists throughout all calls of a list, whether it is overwritten or not, is
-   * passed at least once, by the embedded engine exactly once.
+   * passed at least once, by the embedded engine exactly once. The result depends on EVERY_PARTITION,
+   * each entry on its own. UNKNOWN: no entry that may be lost has been passed.
    */
   entries(map: Span, prefix: Span, place: Span, count: number, receiver: EntryReceiver): void;
   /** As entries, for the names of maps that have entries, or queues that have items. */

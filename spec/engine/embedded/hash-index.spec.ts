@@ -126,6 +126,46 @@ describe('HashIndex', () => {
     );
   });
 
+  it('next returns the hashes in order, or passes free places', () => {
+    fc.assert(
+      fc.property(
+        fc.array(hashes, { maxLength: 200, size: 'max' }),
+        fc.integer({ min: 1, max: 30 }),
+        fc.nat(4),
+        (all, freeMax, moreBits) => {
+          const index = new HashIndex();
+          all.forEach((hash, at) => {
+            insert(index, hash, at + 1);
+          });
+          index.resize(index.bits + moreBits);
+          const sorted = [...new Set(all.map((hash) => hash >>> 0))].sort((a, b) => a - b);
+          const seen: number[] = [];
+          for (let from = 0; from < WALK_END; ) {
+            const hash = index.next(from, freeMax);
+            assert.ok(hash >= from && hash <= WALK_END);
+            if (hash < WALK_END && index.first(hash | 0) >= 0) seen.push(hash);
+            from = hash + 1;
+          }
+          assert.deepEqual(seen, sorted);
+          for (const from of [...sorted, ...sorted.map((hash) => hash + 1), 12345]) {
+            if (from === WALK_END) continue;
+            const hash = index.next(from, Number.POSITIVE_INFINITY);
+            assert.equal(hash, sorted.find((other) => other >= from) ?? WALK_END);
+          }
+        },
+      ),
+    );
+  });
+
+  it('next passes no more than so many free places', () => {
+    const index = new HashIndex();
+    index.resize(20);
+    insert(index, -1, 1);
+    assert.equal(index.next(0, 64), 64 * 2 ** 12);
+    assert.equal(index.next(5, 1), 2 ** 12);
+    assert.equal(index.next(2 ** 32 - 2, 64), 2 ** 32 - 1);
+  });
+
   it('walk removes exactly the entries that its visitor selects', () => {
     fc.assert(
       fc.property(

@@ -8,14 +8,19 @@
 import assert from 'node:assert/strict';
 import { Random } from '../../../bench/harness.ts';
 import type { Pin } from '../../../src/base/pin.ts';
+import { Span } from '../../../src/base/span.ts';
 import type { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import {
   APPLIED,
+  type EntryReceiver,
   FOREVER,
   FOUND,
+  LIST_COUNT_MAX,
+  LIST_START,
+  LISTED,
+  type NameReceiver,
   NO_HOLD,
   type OperationResult,
-  type Receiver,
   VALUE_COPY_BYTES_MAX,
 } from '../../../src/engine/engine.ts';
 import { FROM_REPLAY, type Mutation } from '../../../src/engine/mutation.ts';
@@ -44,7 +49,7 @@ export function strain(seed: number, steps: number, interval: number): void {
   each.repeat();
 }
 
-class RandomStrain implements Receiver {
+class RandomStrain implements EntryReceiver, NameReceiver {
   readonly engine: EmbeddedEngine;
   readonly #records: Mutation[] = [];
   readonly #clock: FakeClock;
@@ -57,6 +62,8 @@ class RandomStrain implements Receiver {
   readonly #longest: number;
   readonly #hasSinks: boolean;
   readonly #cursor = new VisitCursor();
+  /** Where the last list continues. */
+  #place = LIST_START.bytes;
   #depth = 0;
 
   /** The seed also determines partitions, memory and sinks. */
@@ -148,13 +155,31 @@ class RandomStrain implements Receiver {
     return [...shuffled, ...last];
   }
 
+  onEntry(_key: Span, entry: OperationResult): void {
+    if (this.#random.below(10) === 0) this.#onFound(entry);
+  }
+
+  onName(): void {
+    if (this.#random.below(10) === 0) this.#operateDeeper();
+  }
+
   onResult(answer: OperationResult): void {
+    const { outcome, place } = answer;
+    if (outcome === LISTED) this.#place = place.length > 0 ? place.toBuffer() : LIST_START.bytes;
+    this.#onFound(answer);
+  }
+
+  #onFound(answer: OperationResult): void {
     const random = this.#random;
     this.#version.copyFrom(answer.version);
     if (answer.hold !== NO_HOLD) this.#holds.push(answer.hold);
     const isLong = answer.outcome === FOUND && answer.value.length > VALUE_COPY_BYTES_MAX;
     if (isLong && this.#pins.length < PINS_MAX) this.#pins.push(answer.pin());
-    if (this.#depth === DEPTH_MAX || random.below(4) > 0) return;
+    if (random.below(4) === 0) this.#operateDeeper();
+  }
+
+  #operateDeeper(): void {
+    if (this.#depth === DEPTH_MAX) return;
     this.#depth++;
     this.#operate();
     this.#depth--;
@@ -186,10 +211,22 @@ class RandomStrain implements Receiver {
       const lifetime = mayGo ? { timeToLiveMs, maxIdleSeconds } : FOREVER;
       engine.set(map, key, this.#value(), this.#type(), lifetime, condition, this);
     } else if (choice < 44) engine.get(map, key, this);
-    else if (choice < 53) engine.delete(map, key, condition, this);
-    else if (choice < 55) engine.add(map, key, BigInt(random.below(100)), FOREVER, this);
+    else if (choice < 50) engine.delete(map, key, condition, this);
+    else if (choice < 52) engine.add(map, key, BigInt(random.below(100)), FOREVER, this);
+    else if (choice < 53) this.#list(map);
     else if (random.below(8) === 0) engine.clear(map, this);
     else engine.size(map, this);
+  }
+
+  /** Makes a call of a list, which continues the last one, even if that was another one. */
+  #list(map: Span): void {
+    const { engine } = this;
+    const random = this.#random;
+    const place = Span.of(this.#place);
+    const prefix = span(random.below(2) === 0 ? '' : `${random.below(10)}`);
+    const count = 1 + random.below(random.below(2) === 0 ? 5 : LIST_COUNT_MAX);
+    if (random.below(3) > 0) engine.entries(map, prefix, place, count, this);
+    else engine.names(random.below(2) === 0 ? 'map' : 'queue', span(''), place, count, this);
   }
 
   #operateOnQueue(choice: number): void {

@@ -2,16 +2,16 @@
  * Lists of entries and of names, in short calls. Nothing is kept between two calls: a list continues
  * at its place, whatever has changed meanwhile.
  *
- * The entries of a map are listed by partition, and within one by the hash of the index, which
- * remains with an entry. Entries of one hash are listed by a second hash, so that a call may end
- * between them. Two entries with both hashes equal, 64 bits, are not to be expected. The index has
- * all maps, so a list walks past the entries of the others.
+ * The entries of a map are listed by partition, then by their hash in the index, which never changes.
+ * Entries of one hash are listed by a second hash, so that a call can end between them. An entry is
+ * missed only if a call ends between it and another one with the same 64 bits of both hashes. The
+ * index contains the entries of all maps, so a list visits those of other maps as well.
  *
  * Names are listed by id. A name keeps its id while it has entries or items.
  *
- * Each element is looked up when it is passed: a receiver may change everything. A place is, in
- * little-endian words: the partition, the hash and the second hash from which on entries are listed,
- * or the last id; the rest is 0. Tested by lists.spec.ts and lists.case.ts.
+ * Each element is looked up just before it is passed, so a receiver may change any data. A place
+ * consists of little-endian 32-bit words: for entries the partition, the hash and the second hash at
+ * which the list continues; for names the last id. The others are 0. Tested by lists.spec.ts.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
@@ -19,6 +19,7 @@ import { EVERY_PARTITION } from '../../base/partition-number.ts';
 import { Span } from '../../base/span.ts';
 import {
   type EntryReceiver,
+  LIST_COUNT_MAX,
   LIST_PLACE_BYTES,
   LISTED,
   LISTED_BYTES,
@@ -98,6 +99,7 @@ export class Lists {
   }
 
   entries(map: Span, prefix: Span, from: Span, count: number, receiver: EntryReceiver): void {
+    checkArguments(from, count);
     const results = this.#results;
     const { partitionCount, clock } = this.#store;
     const wallMs = clock.wall();
@@ -120,6 +122,7 @@ export class Lists {
   }
 
   names(kind: NameKind, prefix: Span, from: Span, count: number, receiver: NameReceiver): void {
+    checkArguments(from, count);
     const results = this.#results;
     const names = kind === 'map' ? this.#mapNames : this.#queueNames;
     let id = Math.min(wordOf(from, 0), ID_MAX);
@@ -165,7 +168,10 @@ export class Lists {
     return at >= 0 && this.#isOf(map, index.address(at)) ? index.address(at) : 0;
   }
 
-  /** Does so among several entries of one hash, in the order of their second hashes. */
+  /**
+   * Visits the entries of the place's hash, and moves the place past the map's first one by second
+   * hash. Returns that entry's address; 0 if there is none.
+   */
   #nextOfHash(index: HashIndex, map: number, place: EntryPlace): number {
     const store = this.#store;
     const { hash } = place;
@@ -209,7 +215,11 @@ function placeOf(first: number, second = 0, third = 0): Buffer {
 }
 
 /** Returns an unsigned word of a place. */
-function wordOf({ bytes, start, end }: Span, index: number): number {
-  if (end - start !== LIST_PLACE_BYTES) assert.fail('a place of a list has another length');
+function wordOf({ bytes, start }: Span, index: number): number {
   return bytes.readUInt32LE(start + 4 * index);
+}
+
+function checkArguments(place: Span, count: number): void {
+  if (place.length !== LIST_PLACE_BYTES) assert.fail(`a place of ${place.length} bytes`);
+  if (!(count >= 1 && count <= LIST_COUNT_MAX)) assert.fail(`a list of ${count} elements`);
 }

@@ -77,7 +77,8 @@ export class EmbeddedResult implements OperationResult {
     const address = this.#address;
     if (address === 0) return 0;
     const expiryMs = expiryMsAt(this.#pool.words(address), this.#pool.at(address));
-    return expiryMs === 0 ? 0 : expiryMs - this.#clock.wall();
+    // The time may have ended since the entry was found; 0 would mean no limit.
+    return expiryMs === 0 ? 0 : Math.max(expiryMs - this.#clock.wall(), 1);
   }
 
   get maxIdleSeconds(): number {
