@@ -20,7 +20,7 @@ export function readResponses(text: string, isHead: readonly boolean[] = []): Re
     const end = text.indexOf('\r\n\r\n', at);
     if (end < 0) assert.fail(`no end of head in ${JSON.stringify(text.slice(at))}`);
     const [line = '', ...rest] = text.slice(at, end).split('\r\n');
-    const status = Number(/^HTTP\/1\.1 (\d{3}) [A-Za-z ]+$/.exec(line)?.[1]);
+    const status = Number(/^HTTP\/1\.1 (\d{3}) [A-Za-z -]+$/.exec(line)?.[1]);
     assert(status >= 100, `status line ${JSON.stringify(line)}`);
     const fields = new Map(rest.map((field) => splitField(field)));
     assert.equal(fields.size, rest.length, `a duplicate field in ${rest.join(' | ')}`);

@@ -166,6 +166,9 @@ const UNFIT = {
   PARAMETER_CODED: shown(400, 'Cannot use the parameter "{name}": its value has an invalid escape'),
   PARAMETER_INVALID: shown(400, 'Cannot use {name}={seen}: not {expected}'),
   FORM_TOO_LONG: shown(400, 'Cannot read the parameters: they are longer than 65536 bytes'),
+  LINES_TOO_MANY: shown(413, 'Cannot read the lines: there are more than {linesMax}'),
+  LINE_TOO_LONG: shown(413, 'Cannot read line {number}: it is longer than {bytesMax} bytes'),
+  LINE_INVALID: shown(400, 'Cannot use line {number}: {reason}'),
   ENTITY_TAGS_INVALID: shown(
     400,
     'Cannot use {field}: {seen}: neither * nor 1 to 16 entity tags in quotes',

@@ -178,6 +178,21 @@ export class Request implements BytesRetainer {
     return inFlight.bytesMax;
   }
 
+  /** Maximum length of the header fields of a request, in bytes. */
+  get headerBytesMax(): number {
+    return this.#server.limits.headerBytesMax;
+  }
+
+  /** Counts the bytes of a response that is being made in the budget, even if it is used up. */
+  overdraw(bytes: number): void {
+    this.#server.inFlight.overdraw(bytes);
+  }
+
+  /** Releases bytes that `overdraw` has counted. */
+  releaseOverdraft(bytes: number): void {
+    this.#server.inFlight.release(bytes);
+  }
+
   /** Whether the response is buffered until earlier ones have been written. */
   get isBuffered(): boolean {
     return this.#buffered !== undefined;

@@ -64,6 +64,10 @@ export interface Call extends Receiver {
   readonly keyEnd: number;
   /** Continues when the promise is fulfilled. A rejection is a fault of the member. */
   await<Value>(promise: Promise<Value>, proceed: (value: Value) => void): void;
+  /** Why data may not be changed now; undefined if it may. */
+  readonly changeRefusal: 'CLUSTER_PASSIVE' | 'MEMBER_CUT_OFF' | undefined;
+  /** Records in the audit log that the user lacks a permission for a part of the request. */
+  auditRefusal(): void;
   /** Refuses to do `what`, because data may not be changed now. */
   refuseChange(what: string): void;
   /** Returns method and path, as sent. */

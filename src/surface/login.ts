@@ -69,10 +69,9 @@ export class Login {
     else this.#check(call);
   }
 
-  /** Refuses a request that the user is not permitted to make. */
-  refuse(call: RestHandler): void {
+  /** Records a request that the user is not permitted to make, or not as a whole. */
+  auditRefusal(call: RestHandler): void {
     writeAudit(call, this.#user, 403);
-    call.request.refuse('NOT_PERMITTED', { action: call.describe() });
   }
 
   #check(call: RestHandler): void {

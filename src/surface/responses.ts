@@ -82,14 +82,24 @@ export function respondFailure(
   { request, name }: Pick<Call, 'request' | 'name'>,
   answer: OperationResult,
 ): void {
+  const { code, outcome } = failureOf(answer);
+  const values = { name: JSON.stringify(name.toBuffer().toString()) };
+  const fields = outcome === undefined ? RETRY_LATER : OUTCOME_FIELDS[outcome];
+  request.refuse(code, values, fields);
+}
+
+/**
+ * Returns the code of a result of an operation that was not done, or may not have been, and the value
+ * of Grid-Outcome, if it has one.
+ */
+export function failureOf(answer: OperationResult) {
   const { outcome, reason } = answer;
   const code = failureCode(answer);
   if (code === undefined) assert.fail(`outcome ${outcome}`);
-  const values = { name: JSON.stringify(name.toBuffer().toString()) };
+  if (outcome === UNKNOWN) return { code, outcome: 'unknown' } as const;
   const isNotApplied =
     (outcome === UNREACHABLE && reason !== CLOSED) || outcome === LOST || reason === SERVERS;
-  const fields = isNotApplied ? NOT_APPLIED : RETRY_LATER;
-  request.refuse(code, values, outcome === UNKNOWN ? OUTCOME_UNKNOWN : fields);
+  return { code, outcome: isNotApplied ? 'not-applied' : undefined } as const;
 }
 
 /** Content type of the plain-text responses that the member generates. */
@@ -99,3 +109,4 @@ const RETRY_AFTER_SECONDS = 5;
 export const RETRY_LATER: Fields = { 'Retry-After': String(RETRY_AFTER_SECONDS) };
 export const NOT_APPLIED: Fields = { 'Grid-Outcome': 'not-applied', ...RETRY_LATER };
 export const OUTCOME_UNKNOWN: Fields = { 'Grid-Outcome': 'unknown' };
+const OUTCOME_FIELDS = { unknown: OUTCOME_UNKNOWN, 'not-applied': NOT_APPLIED };

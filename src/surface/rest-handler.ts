@@ -282,8 +282,13 @@ export class RestHandler implements RequestHandler, Call, PathParts {
   }
 
   #refuseUser(): void {
+    this.auditRefusal();
+    this.request.refuse('NOT_PERMITTED', { action: this.describe() });
+  }
+
+  auditRefusal(): void {
     const { login } = this.#parts;
-    if (login !== undefined) Login.of(this.request, login).refuse(this);
+    if (login !== undefined) Login.of(this.request, login).auditRefusal(this);
   }
 
   #refuseWhileStarting(): false {
@@ -294,6 +299,12 @@ export class RestHandler implements RequestHandler, Call, PathParts {
   #refuse(code: PathRefusal): false {
     this.request.refuse(code, {});
     return false;
+  }
+
+  get changeRefusal(): Call['changeRefusal'] {
+    const { cluster } = this.#parts;
+    if (cluster.acceptsWrites) return undefined;
+    return cluster.isCutOff ? 'MEMBER_CUT_OFF' : 'CLUSTER_PASSIVE';
   }
 
   refuseChange(what: string): void {

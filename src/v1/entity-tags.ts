@@ -38,11 +38,27 @@ export function isConditional({ fieldBits }: RequestHead): boolean {
 
 /** Returns the condition of If-Match and If-None-Match together. */
 export function conditionIn(head: RequestHead): EntryCondition | FieldFault {
-  const match = head.has(IF_MATCH) ? tagsIn(head, IF_MATCH, false) : undefined;
-  if (match !== undefined && 'field' in match) return match;
-  const noneMatch = head.has(IF_NONE_MATCH) ? tagsIn(head, IF_NONE_MATCH, true) : undefined;
-  if (noneMatch !== undefined && 'field' in noneMatch) return noneMatch;
-  const [first, second] = [partOf(match), partOf(noneMatch)];
+  const match = head.has(IF_MATCH) ? head.fieldText(IF_MATCH) : undefined;
+  const noneMatch = head.has(IF_NONE_MATCH) ? head.fieldText(IF_NONE_MATCH) : undefined;
+  const found = conditionOf(match, noneMatch);
+  if (typeof found !== 'string') return found;
+  return found === 'match'
+    ? { field: IF_MATCH.name.toString(), value: match! }
+    : { field: IF_NONE_MATCH.name.toString(), value: noneMatch! };
+}
+
+/**
+ * Returns the condition of the texts of If-Match and If-None-Match, each if there is one; or which of
+ * them is invalid.
+ */
+export function conditionOf(
+  match: string | undefined,
+  noneMatch: string | undefined,
+): EntryCondition | 'match' | 'noneMatch' {
+  const first = match === undefined ? undefined : tagsIn(match, false);
+  if (match !== undefined && first === undefined) return 'match';
+  const second = noneMatch === undefined ? undefined : tagsIn(noneMatch, true);
+  if (noneMatch !== undefined && second === undefined) return 'noneMatch';
   // "Any entry" and "no entry" cannot both hold.
   if (first === ANY && second === ANY) return { oneOf: [] };
   return {
@@ -60,7 +76,7 @@ interface Preconditions {
 /** Returns how an entry with this version meets the fields, which are valid. */
 export function preconditionsIn(head: RequestHead, version: Version): Preconditions {
   const has = (field: HeaderField, isWeak: boolean): boolean => {
-    const tags = partOf(tagsIn(head, field, isWeak) as Tags);
+    const tags = tagsIn(head.fieldText(field), isWeak);
     return tags === ANY ? !version.isNone : (tags ?? []).some((each) => each.is(version));
   };
   return {
@@ -76,34 +92,23 @@ export function meetsIfRange(head: RequestHead, version: Version): boolean {
 
 const ANY = '*';
 
-interface Tags {
-  readonly tags: typeof ANY | readonly Version[];
-}
-
-function partOf(found: Tags | undefined): Tags['tags'] | undefined {
-  return found?.tags;
-}
-
 /**
- * Returns the versions in a field; tags of other forms are of no entry. With `isWeak`, weak tags are
- * equal to strong ones, otherwise they are of no entry.
+ * Returns the versions in the text of a field; tags of other forms are of no entry. With `isWeak`,
+ * weak tags are equal to strong ones, otherwise they are of no entry. Undefined if it is invalid.
  */
-function tagsIn(head: RequestHead, { name }: HeaderField, isWeak: boolean): Tags | FieldFault {
-  const field = [IF_MATCH, IF_NONE_MATCH].find((each) => each.name === name)!;
-  const text = head.fieldText(field);
-  if (text.trim() === ANY) return { tags: ANY };
+function tagsIn(text: string, isWeak: boolean): typeof ANY | readonly Version[] | undefined {
+  if (text.trim() === ANY) return ANY;
   const tags: Version[] = [];
   let count = 0;
   TAG.lastIndex = 0;
   let end = 0;
   for (let found = TAG.exec(text); found !== null; found = TAG.exec(text)) {
     const [, weak, tag = ''] = found;
-    count++;
+    if (++count > TAGS_MAX) return undefined;
     end = TAG.lastIndex;
     if (OWN_TAG.test(tag) && (isWeak || weak === undefined)) tags.push(versionOf(tag));
   }
-  if (count > 0 && count <= TAGS_MAX && ONLY_SEPARATORS.test(text.slice(end))) return { tags };
-  return { field: name.toString(), value: text };
+  return count > 0 && ONLY_SEPARATORS.test(text.slice(end)) ? tags : undefined;
 }
 
 function versionOf(tag: string): Version {

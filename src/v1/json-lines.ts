@@ -10,7 +10,7 @@ import { tagOf } from './entity-tags.ts';
 /** Content type of lines. */
 export const NDJSON = Span.of('application/x-ndjson');
 /** Maximum length of a line without its end, in bytes. */
-const LINE_BYTES_MAX = 1_048_576;
+export const LINE_BYTES_MAX = 1_048_576;
 
 /** Returns the member of a JSON object that has these bytes. */
 export function bytesMember(name: string, { bytes, start, end }: Span): string {

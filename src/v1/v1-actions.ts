@@ -34,12 +34,13 @@ import type { Response } from '../http/response.ts';
 import type { Actions, Call } from '../surface/action.ts';
 import { OPENED_VALUE } from '../surface/cross-origin-policy.ts';
 import { TEXT_PLAIN } from '../surface/responses.ts';
+import { bulkActions } from './bulk-actions.ts';
 import { type ByteRange, rangeIn, UNSATISFIABLE } from './byte-range.ts';
 import { conditionIn, isConditional, meetsIfRange, preconditionsIn, tagOf } from './entity-tags.ts';
 import { mapLine, secondsLeft } from './json-lines.ts';
 import { listActions } from './list-actions.ts';
 import { shownText } from './parameters.ts';
-import { fail, formOf, NO_STORE, own, refuse, respondText } from './v1-calls.ts';
+import { fail, formOf, NO_STORE, ONE, own, refuse, respondText, SECONDS_MAX } from './v1-calls.ts';
 import { BY, type V1_ROUTES } from './v1-routes.ts';
 
 interface V1Parts {
@@ -49,17 +50,15 @@ interface V1Parts {
   readonly clock: Clock;
 }
 
-/** Maximum of the fields of a lifetime, in seconds. */
-const SECONDS_MAX = 2 ** 31 - 1;
 const ENTRY_LINES = 'Cache-Control: no-cache\r\n';
 /** A condition that always holds: the result says whether there was an entry. */
 const ALWAYS: EntryCondition = {};
-const ONE = 1n;
 
 export function v1Actions(parts: V1Parts): Actions<typeof V1_ROUTES> {
   const { engine, lifetimes } = parts;
   return {
     ...listActions(parts),
+    ...bulkActions(parts),
     describeMap: own((call) => engine.size(call.name, call), respondDescription),
     mapSize: own((call) => engine.size(call.name, call), respondSize),
     clearV1Map: own((call) => {

@@ -10,17 +10,22 @@ import type { Action, Call, OwnAction, Respond } from '../surface/action.ts';
 import { respondFailure } from '../surface/responses.ts';
 import { type Parameters, parametersIn, queryOf } from './parameters.ts';
 
+/** Maximum of a time to live or a max idle, in seconds. */
+export const SECONDS_MAX = 2 ** 31 - 1;
+/** The number that an addition adds by default. */
+export const ONE = 1n;
 export const NO_STORE = 'Cache-Control: no-store\r\n';
 
 /** Returns an action that first refuses a query, which none of the paths has. */
 export function own(run: Action, respond: Respond): OwnAction {
-  return {
-    run(call) {
-      const { request } = call;
-      if (!hasQuery(request.head) || formOf(call, queryOf(request.head), []) !== undefined)
-        return run(call);
-    },
-    respond,
+  return { run: withoutQuery(run), respond };
+}
+
+/** Returns an action that first refuses a query. */
+export function withoutQuery(run: Action): Action {
+  return (call) => {
+    const { head } = call.request;
+    if (!hasQuery(head) || formOf(call, queryOf(head), []) !== undefined) return run(call);
   };
 }
 

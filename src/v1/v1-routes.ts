@@ -12,7 +12,6 @@ import {
   USER,
 } from '../surface/route.ts';
 
-const READING = { login: 'user', kind: MAP, need: READ } as const;
 const ENTRY = 'v1/maps/{map}/entries/{key}';
 
 /** The only parameter of an addition. */
@@ -23,6 +22,8 @@ export const LIMIT = 'limit';
 export const CURSOR = 'cursor';
 /** Maximum number of lines of a list with a limit. */
 export const LIMIT_MAX = 10_000;
+
+const READING = { login: 'user', kind: MAP, need: READ } as const;
 
 export const V1_ROUTES = {
   listMaps: listing('v1/maps', 'List the maps that have entries', USER),
@@ -41,6 +42,11 @@ export const V1_ROUTES = {
     'Add to the number that is the value of a key',
     [200, 409],
   ),
+  changeEntries: {
+    ...changing('POST', 'v1/maps/{map}/bulk', 0, 'Change many entries', [200, 207]),
+    // An action checks the permission that each line needs.
+    mayWait: true,
+  },
   belowV1Maps: { prefix: 'v1/maps/', group: 'DATA', nameless: 'NAME_EMPTY' } satisfies Prefix,
 } as const;
 

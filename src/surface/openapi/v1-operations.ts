@@ -22,6 +22,15 @@ const MAX_IDLE = field('Seconds without use after which the entry expires', SECO
 const ENTRY = { ETag: ETAG };
 const VALUE = { ...ENTRY, 'Grid-Time-To-Live': TIME_TO_LIVE, 'Grid-Max-Idle': MAX_IDLE };
 
+const LINES = { 'application/x-ndjson': {} };
+
+/** The lines of a request exceed a limit. */
+const LINES_TOO_LONG = json(
+  'There are more than 10,000 lines, or one is longer than 1 MiB; empty if the content is longer ' +
+    'than `body-bytes-max`',
+  named('Failure'),
+);
+
 const CONDITIONS = {
   'If-Match': field('Succeed only for an entry with one of these tags; `*` for any entry'),
   'If-None-Match': field('Fail for an entry with one of these tags; `*` for any entry'),
@@ -116,10 +125,22 @@ export const V1_OPERATIONS: OperationParts = {
       200: { description: 'The sum, in decimal', content: NUMBER_TEXT, headers: ENTRY },
     },
   },
+  changeEntries: {
+    description:
+      'Each line is an object: op (set, delete or add), key, value, contentType, timeToLiveSeconds, ' +
+      'maxIdleSeconds, ifMatch, ifNoneMatch and by, as far as its operation has a use for them. Bytes ' +
+      'that are not UTF-8 are in keyBase64 and valueBase64. Each line is done by itself, in order.',
+    content: LINES,
+    responses: {
+      200: lines('A line for each: status, etag, value of an addition; may be empty'),
+      207: lines('Some lines have a status of 400 or more and a message; 503 may have an outcome'),
+      413: LINES_TOO_LONG,
+    },
+  },
 };
 
 function lines(description: string): DescribedResponse {
-  return { description, content: { 'application/x-ndjson': {} } };
+  return { description, content: LINES };
 }
 
 function field(description: string, schema: Schema = TEXT): Schema {
