@@ -30,7 +30,7 @@ export function entryLine(key: Span, entry: OperationResult, length: number): st
   const head = `{${bytesMember('key', key)},"etag":"\\"${tag}\\""${type},"length":${length}`;
   const left = timeToLiveMs === 0 ? '' : `,"timeToLiveSeconds":${secondsLeft(timeToLiveMs)}`;
   const tail = `${left}${maxIdleSeconds === 0 ? '' : `,"maxIdleSeconds":${maxIdleSeconds}`}}`;
-  if (value.length !== length) return head + tail;
+  if (value.length !== length || length > LINE_BYTES_MAX) return head + tail;
   const line = `${head},${bytesMember('value', value)}${tail}`;
   return isShort(line) ? line : head + tail;
 }

@@ -1,8 +1,8 @@
 /**
  * A response of lines that are made while the client reads them. Each step of the source makes some
  * lines, at once or later. The next step begins when there is room, and no turn of the event loop
- * has more than 1 ms of steps. If the client has ended its side, or the member stops, the stream
- * ends with its last line, but not before its first step.
+ * has more than 1 ms of steps. A source says whether the response ends early, with its last line but
+ * not before its first step.
  */
 import assert from 'node:assert';
 import type { Clock } from '../base/clock.ts';
@@ -19,6 +19,11 @@ const TURN_MS = 1;
 
 /** Makes the lines of a response. */
 export interface LineSource {
+  /**
+   * Whether the response ends with the last line when the client has ended its side or the server
+   * drains, and not only when the client has disconnected.
+   */
+  readonly endsEarly: boolean;
   /** Makes some lines, then calls `onStep` once, or `fail`, during the call or later. */
   step(): void;
   /** Returns the line that ends the response, or '' for none. */
@@ -68,7 +73,7 @@ export class LineResponse implements Wait {
   /** Ends a step. `isLast`: whether no more lines follow. */
   onStep(isLast: boolean): void {
     this.#isInStep = false;
-    this.#isEnding ||= isLast || !this.#call.request.mayWait;
+    this.#isEnding ||= isLast || this.#mustEnd();
     this.#write();
     if (!this.#isRunning) this.#run();
   }
@@ -88,8 +93,14 @@ export class LineResponse implements Wait {
 
   /** Ends the response with the last line: the client has ended its input or disconnected. */
   finishNow(): void {
+    if (!this.#mustEnd()) return;
     this.#isEnding = true;
     if (!this.#isRunning) this.#run();
+  }
+
+  #mustEnd(): boolean {
+    const { request } = this.#call;
+    return this.#source.endsEarly ? !request.mayWait : request.isAbandoned;
   }
 
   #run(): void {

@@ -90,6 +90,7 @@ function limitIn(call: Call, parameters: Parameters): number | undefined {
 /** A list of elements of the engine, in calls of it. After the limit it looks for one more. */
 class List implements LineSource {
   lines!: LineResponse;
+  readonly endsEarly = true;
   readonly #identity: ListIdentity;
   readonly #ask: Ask;
   /** The place of the next call; empty at the end of the list. */

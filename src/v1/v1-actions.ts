@@ -39,6 +39,7 @@ import { type ByteRange, rangeIn, UNSATISFIABLE } from './byte-range.ts';
 import { conditionIn, isConditional, meetsIfRange, preconditionsIn, tagOf } from './entity-tags.ts';
 import { mapLine, secondsLeft } from './json-lines.ts';
 import { listActions } from './list-actions.ts';
+import { lookupActions } from './lookup-actions.ts';
 import { shownText } from './parameters.ts';
 import { fail, formOf, NO_STORE, ONE, own, refuse, respondText, SECONDS_MAX } from './v1-calls.ts';
 import { BY, type V1_ROUTES } from './v1-routes.ts';
@@ -59,6 +60,7 @@ export function v1Actions(parts: V1Parts): Actions<typeof V1_ROUTES> {
   return {
     ...listActions(parts),
     ...bulkActions(parts),
+    ...lookupActions(parts),
     describeMap: own((call) => engine.size(call.name, call), respondDescription),
     mapSize: own((call) => engine.size(call.name, call), respondSize),
     clearV1Map: own((call) => {

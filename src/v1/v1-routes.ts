@@ -47,6 +47,11 @@ export const V1_ROUTES = {
     // An action checks the permission that each line needs.
     mayWait: true,
   },
+  lookUpEntries: {
+    ...reading('v1/maps/{map}/lookup', 'Get many entries', [200]),
+    method: 'POST',
+    mayWait: true,
+  },
   belowV1Maps: { prefix: 'v1/maps/', group: 'DATA', nameless: 'NAME_EMPTY' } satisfies Prefix,
 } as const;
 

@@ -125,6 +125,14 @@ export const V1_OPERATIONS: OperationParts = {
       200: { description: 'The sum, in decimal', content: NUMBER_TEXT, headers: ENTRY },
     },
   },
+  lookUpEntries: {
+    description: 'Each line is an object with a key, or keyBase64 if it is not UTF-8.',
+    content: LINES,
+    responses: {
+      200: lines('Lines in the same order: an entry as in a list, or absent; may be empty'),
+      413: LINES_TOO_LONG,
+    },
+  },
   changeEntries: {
     description:
       'Each line is an object: op (set, delete or add), key, value, contentType, timeToLiveSeconds, ' +
