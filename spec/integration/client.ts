@@ -86,14 +86,35 @@ export class RawClient {
         return [field.slice(0, colon).toLowerCase(), field.slice(colon + 2)] as const;
       }),
     );
-    const end = headEnd + 4 + Number(fields.get('content-length') ?? 0);
+    const isChunked = fields.get('transfer-encoding') === 'chunked';
+    const length = Number(fields.get('content-length') ?? 0);
+    const content = isChunked
+      ? chunksIn(this.#received, headEnd + 4)
+      : { end: headEnd + 4 + length, pieces: [] };
+    if (content === undefined) return undefined;
+    const { end, pieces } = content;
     this.#neededBytes = end;
     if (this.#receivedBytes < end) return undefined;
-    const body = this.#received.subarray(headEnd + 4, end);
+    const body = isChunked ? Buffer.concat(pieces) : this.#received.subarray(headEnd + 4, end);
     this.#received = this.#received.subarray(end);
     this.#receivedBytes -= end;
     this.#neededBytes = 0;
     return { status: Number(line.split(' ')[1]), fields, body };
+  }
+}
+
+/** Returns the pieces of chunked content and its end; undefined if it is incomplete. */
+function chunksIn(bytes: Buffer, start: number): { end: number; pieces: Buffer[] } | undefined {
+  const pieces: Buffer[] = [];
+  for (let at = start; ; ) {
+    const lineEnd = bytes.indexOf('\r\n', at);
+    if (lineEnd < 0) return undefined;
+    const length = Number.parseInt(bytes.toString('latin1', at, lineEnd), 16);
+    const pieceEnd = lineEnd + 2 + length;
+    at = pieceEnd + 2;
+    if (bytes.length < at) return undefined;
+    if (length === 0) return { end: at, pieces };
+    pieces.push(bytes.subarray(lineEnd + 2, pieceEnd));
   }
 }
 
