@@ -6,8 +6,9 @@ import { NO_SPAN, Span } from '../base/span.ts';
 import type { EntryCondition } from '../engine/condition.ts';
 import { decimalIn } from '../engine/decimal.ts';
 import type { Lifetime } from '../engine/engine.ts';
+import { conditionOf } from '../engine/entity-tag.ts';
 import { isFieldValue } from '../http/field-values.ts';
-import { conditionOf } from './entity-tags.ts';
+
 import { LineMembers } from './line-members.ts';
 import { ONE, SECONDS_MAX } from './v1-calls.ts';
 

@@ -2,9 +2,9 @@
 import { REFUSALS, refusalText } from '../base/refusals.ts';
 import type { Span } from '../base/span.ts';
 import { APPLIED, CONDITION_FAILED, NO_NUMBER, type OperationResult } from '../engine/engine.ts';
+import { tagOf } from '../engine/entity-tag.ts';
 import { failureOf } from '../surface/responses.ts';
 import type { BulkOp } from './bulk-line.ts';
-import { tagOf } from './entity-tags.ts';
 import { shownText } from './parameters.ts';
 
 type LineRefusal =

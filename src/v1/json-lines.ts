@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { Span } from '../base/span.ts';
 import { NOT_COUNTED, type OperationResult } from '../engine/engine.ts';
-import { tagOf } from './entity-tags.ts';
+import { tagOf } from '../engine/entity-tag.ts';
 
 /** Content type of lines. */
 export const NDJSON = Span.of('application/x-ndjson');

@@ -20,6 +20,7 @@ import {
   type OperationResult,
   VALUE_COPY_BYTES_MAX,
 } from '../engine/engine.ts';
+import { tagOf } from '../engine/entity-tag.ts';
 import {
   CONTENT_TYPE,
   GRID_MAX_IDLE,
@@ -36,7 +37,7 @@ import { OPENED_VALUE } from '../surface/cross-origin-policy.ts';
 import { TEXT_PLAIN } from '../surface/responses.ts';
 import { bulkActions } from './bulk-actions.ts';
 import { type ByteRange, rangeIn, UNSATISFIABLE } from './byte-range.ts';
-import { conditionIn, isConditional, meetsIfRange, preconditionsIn, tagOf } from './entity-tags.ts';
+import { conditionIn, isConditional, meetsIfRange, preconditionsIn } from './entity-tags.ts';
 import { mapLine, secondsLeft } from './json-lines.ts';
 import { listActions } from './list-actions.ts';
 import { lookupActions } from './lookup-actions.ts';
