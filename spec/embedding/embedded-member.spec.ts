@@ -92,6 +92,75 @@ test('entries expire as the call or the configuration of their map specifies', a
   assert.ok(other.getSync('idle'));
 });
 
+test('getEntry resolves with the entity tag and the lifetime that HTTP clients get', async () => {
+  const member = await started();
+  const map = member.map('m');
+  assert.equal(await map.getEntry('k'), undefined);
+  const options = { contentType: 'a/b', timeToLiveSeconds: 1000, maxIdleSeconds: 500 };
+  const etag = await map.set('k', 'v', options);
+  const client = new RawClient(member.port);
+  client.send('GET /grid/v1/maps/m/entries/k HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+  const response = await client.response();
+  client.destroy();
+  assert.equal(response?.fields.get('etag'), etag);
+  assert.deepEqual(await map.getEntry('k'), { value: Buffer.from('v'), etag, ...options });
+  const other = map.setSync('other', '');
+  assert.deepEqual(await map.getEntry('other'), {
+    ...{ value: Buffer.of(), contentType: undefined, etag: other },
+    ...{ timeToLiveSeconds: 0, maxIdleSeconds: 0 },
+  });
+  assert.match(other!, /^"[0-9a-f]{16}"$/);
+});
+
+test('conditional changes are made only if the entry meets the conditions', async () => {
+  const map = (await started()).map('m');
+  const value = async () => String((await map.get('k'))?.value);
+  const first = await map.set('k', '1', { ifNoneMatch: '*' });
+  assert.equal(await map.set('k', '2', { ifNoneMatch: '*' }), undefined);
+  assert.equal(map.setSync('k', '2', { ifNoneMatch: '*' }), undefined);
+  assert.equal(await map.set('absent', '2', { ifMatch: '*' }), undefined);
+  const second = map.setSync('k', '2', { ifMatch: `"0000000000000001", ${first}` });
+  assert.notEqual(second, first);
+  assert.equal(await map.set('k', '3', { ifMatch: first! }), undefined);
+  assert.equal(await map.set('k', '3', { ifMatch: `W/${second}` }), undefined);
+  assert.equal(await map.set('k', '3', { ifNoneMatch: `W/${second}` }), undefined);
+  assert.equal(await map.set('k', '3', { ifMatch: '*', ifNoneMatch: '*' }), undefined);
+  assert.equal(await value(), '2');
+  assert.equal(await map.delete('k', { ifMatch: first! }), false);
+  assert.equal(await map.delete('k', { ifNoneMatch: '*' }), false);
+  assert.equal(await value(), '2');
+  assert.equal(await map.delete('k', { ifMatch: second! }), true);
+  assert.equal(await map.delete('k', { ifMatch: second! }), false);
+  assert.equal(await map.delete('k', { ifNoneMatch: '*' }), true);
+  assert.equal(await map.delete('k'), true);
+});
+
+test('add adds to a number that is text, in 64 bits', async () => {
+  const member = await started();
+  const map = member.map('m');
+  const config = { contentType: 'text/plain', timeToLiveSeconds: 0, maxIdleSeconds: 0 };
+  assert.equal(await map.add('k'), 1n);
+  const sums = await Promise.all(Array.from({ length: 100 }, () => map.add('k', 3n)));
+  assert.equal(sums.at(-1), 301n);
+  const { etag: _, ...entry } = (await map.getEntry('k'))!;
+  assert.deepEqual(entry, { value: Buffer.from('301'), ...config });
+  await map.set('k', '5', { contentType: 'a/b', maxIdleSeconds: 7 });
+  assert.equal(await map.add('k', -10n), -5n);
+  const { contentType, maxIdleSeconds } = (await map.getEntry('k'))!;
+  assert.deepEqual([contentType, maxIdleSeconds], ['a/b', 7]);
+  await map.set('k', String(2n ** 63n - 1n));
+  await assert.rejects(map.add('k'), code('VALUE_NO_NUMBER'));
+  await map.set('text', '1.5');
+  await assert.rejects(
+    map.add('text', -1n),
+    /^GridError: Cannot add to "m": the value or the sum is not a 64-bit integer$/,
+  );
+  assert.equal(String((await map.get('text'))?.value), '1.5');
+  assert.equal(await map.add('least', -(2n ** 63n)), -(2n ** 63n));
+  await assert.rejects(map.add('k', 2n ** 63n), /^RangeError: Cannot add 9223372036854775808: not/);
+  await assert.rejects(map.add('k', 1 as never), /^RangeError: Cannot add 1: not a bigint/);
+});
+
 test('the program and HTTP clients share a queue', async () => {
   const member = await started({ queues: { jobs: 2 } });
   const jobs = member.queue('jobs');
@@ -151,6 +220,16 @@ test('an invalid name, key, value or time is refused', async () => {
     map.set('k', 'v', { timeToLiveSeconds: -1 }),
     /timeToLiveSeconds -1: not an/,
   );
+  const tags = /^TypeError: Cannot use ifMatch .*: neither \* nor 1 to 16 entity tags in quotes$/;
+  for (const ifMatch of ['', 'a', '"a" "b"', Array(17).fill('"a"').join(), 7, null, undefined]) {
+    await assert.rejects(map.set('k', 'v', { ifMatch } as never), tags);
+    await assert.rejects(map.delete('k', { ifMatch } as never), tags);
+    assert.throws(() => map.setSync('k', 'v', { ifMatch } as never), tags);
+  }
+  await assert.rejects(
+    map.delete('k', { ifNoneMatch: '"' }),
+    /^TypeError: Cannot use ifNoneMatch "/,
+  );
   await assert.rejects(member.queue('q').poll(Number.NaN), /Cannot poll for NaN seconds: not 0 to/);
   assert.equal(await map.size(), 0);
 });
@@ -174,6 +253,7 @@ test('an operation rejects with the code of its error', async () => {
   );
   for (const refused of [
     map.set('k', 'v'),
+    map.add('k'),
     map.delete('k'),
     map.clear(),
     jobs.offer('i'),

@@ -97,6 +97,10 @@ export const REQUEST_ERRORS = {
     message:
       'Cannot confirm the change of {name}: too few replicas of its server have confirmed it; it may have been done',
   },
+  VALUE_NO_NUMBER: {
+    status: 409,
+    message: 'Cannot {action}: the value or the sum is not a 64-bit integer',
+  },
   HOLD_LOST: {
     status: 503,
     message: 'Cannot acknowledge {name}: the hold had ended, nothing was done',

@@ -199,7 +199,6 @@ const UNDONE = {
   ENTRY_ABSENT: shown(404, 'Cannot {action}: there is no such entry'),
   ENTRY_CHANGED: shown(412, 'Cannot {action}: the entry does not meet If-Match or If-None-Match'),
   RANGE_OUTSIDE: shown(416, 'Cannot {action}: no byte of {range} is among {length} bytes'),
-  VALUE_NO_NUMBER: shown(409, 'Cannot {action}: the value or the sum is not a 64-bit integer'),
   ...REQUEST_ERRORS,
   WAN_MESSAGE_TOO_LONG: logged(
     REQUEST_ERRORS.WAN_MESSAGE_TOO_LONG.status,

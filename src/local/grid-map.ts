@@ -1,14 +1,37 @@
 /** A map of the member, for the program that embeds the member. Tested by local-results.spec.ts. */
 import assert from 'node:assert';
-import type { GridError } from '../base/errors.ts';
+import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
-import type { Lifetime, OperationResult, Receiver } from '../engine/engine.ts';
-import type { LocalData, StoredValue } from './local-data.ts';
+import type { Condition } from '../engine/condition.ts';
+import { isInt64 } from '../engine/decimal.ts';
+import {
+  APPLIED,
+  type Lifetime,
+  NO_NUMBER,
+  type OperationResult,
+  type Receiver,
+} from '../engine/engine.ts';
+import { conditionOf, INVALID_MATCH, tagOf } from '../engine/entity-tag.ts';
+import type { LocalData, StoredEntry, StoredValue } from './local-data.ts';
 import { LocalName } from './local-name.ts';
 import type { BytesOrText } from './plain-bytes.ts';
 
-/** Properties of a value. */
-export interface SetOptions {
+/**
+ * Conditions of a change. Each one given must hold, otherwise nothing is changed. A change is checked
+ * and made in one step.
+ */
+export interface ChangeConditions {
+  /**
+   * The entry must have one of these entity tags: 1 to 16 in quotes, as `etag` returns them,
+   * separated by commas. With `*` there must be an entry.
+   */
+  readonly ifMatch?: string;
+  /** The entry may have none of these entity tags. With `*` there must be no entry. */
+  readonly ifNoneMatch?: string;
+}
+
+/** Properties of a value, and the conditions for setting it. */
+export interface SetOptions extends ChangeConditions {
   /** Content type sent to HTTP clients; none by default. At most 8,192 characters of Latin-1. */
   readonly contentType?: string;
   /**
@@ -28,8 +51,8 @@ export interface SetOptions {
  * key, 1 GiB for a value. Promises resolve when an HTTP client would get the response, so with
  * `persistence.sync: always` a change is then on the disk. They reject with GridError: MEMORY_FULL,
  * DISK_FULL, DISK_ERROR, DISK_FAILED, OUTCOME_UNKNOWN, CLUSTER_PASSIVE, ENGINE_CLOSED; with
- * TypeError or RangeError for an invalid key or value. Operations take effect in the order of the
- * calls.
+ * TypeError or RangeError for an invalid key, value or option. Operations take effect in the order of
+ * the calls.
  */
 export class GridMap {
   readonly name: string;
@@ -37,7 +60,8 @@ export class GridMap {
   /** The name as shown in messages. */
   readonly #shown: string;
   readonly #data: LocalData;
-  readonly #sync = new SyncReceiver();
+  readonly #syncGet = new SyncReceiver((data, answer) => data.found(answer));
+  readonly #syncSet = new SyncReceiver((_, answer) => etagOf(answer));
 
   /** @internal */
   constructor(data: LocalData, name: Span) {
@@ -48,7 +72,7 @@ export class GridMap {
     this.#data = data;
   }
 
-  /** Returns the entry, or undefined. */
+  /** Returns the value, or undefined. */
   get(key: BytesOrText): Promise<StoredValue | undefined> {
     const data = this.#data;
     return data.ask(
@@ -59,49 +83,100 @@ export class GridMap {
     );
   }
 
+  /** Returns the entry: its value, entity tag and lifetime; or undefined. */
+  getEntry(key: BytesOrText): Promise<StoredEntry | undefined> {
+    const data = this.#data;
+    return data.ask(
+      this.#shown,
+      undefined,
+      (receiver) => data.engine.get(this.#name, data.keys.of(key), receiver),
+      (answer) => data.foundEntry(answer),
+    );
+  }
+
   /**
-   * Returns the entry, or undefined, synchronously. Unlike `get` it does not wait for the disk: the
+   * Returns the value, or undefined, synchronously. Unlike `get` it does not wait for the disk: the
    * value may be lost in a crash. Throws the errors that the promises reject with.
    */
   getSync(key: BytesOrText): StoredValue | undefined {
     const data = this.#data;
     data.check(this.#shown);
-    const receiver = this.#sync.begin(data, this.#shown);
+    const receiver = this.#syncGet.begin(data, this.#shown);
     data.engine.get(this.#name, data.keys.of(key), receiver);
     return receiver.end();
   }
 
-  /** Sets or replaces the entry. */
-  set(key: BytesOrText, value: BytesOrText, options: SetOptions = NO_OPTIONS): Promise<void> {
+  /**
+   * Sets or replaces the entry. Resolves with its new entity tag, or with undefined if the entry did
+   * not meet the conditions.
+   */
+  set(
+    key: BytesOrText,
+    value: BytesOrText,
+    options: SetOptions = NO_OPTIONS,
+  ): Promise<string | undefined> {
     return this.#data.ask(
       this.#shown,
       'set in',
       (receiver) => this.#set(key, value, options, receiver),
-      nothing,
+      etagOf,
     );
   }
 
   /**
-   * Sets the entry synchronously. Unlike `set` it does not wait for the disk: when it returns,
-   * `get` finds the value, but a crash before the next sync may undo the change. Throws the errors
-   * that the promises reject with.
+   * Sets the entry synchronously, and returns as `set` resolves. Unlike `set` it does not wait for
+   * the disk: when it returns, `get` finds the value, but a crash before the next sync may undo the
+   * change. Throws the errors that the promises reject with.
    */
-  setSync(key: BytesOrText, value: BytesOrText, options: SetOptions = NO_OPTIONS): void {
+  setSync(
+    key: BytesOrText,
+    value: BytesOrText,
+    options: SetOptions = NO_OPTIONS,
+  ): string | undefined {
     const data = this.#data;
     data.check(this.#shown, 'set in');
-    const receiver = this.#sync.begin(data, this.#shown);
+    const receiver = this.#syncSet.begin(data, this.#shown);
     this.#set(key, value, options, receiver);
-    receiver.end();
+    return receiver.end();
   }
 
-  /** Removes the entry, if it exists. */
-  delete(key: BytesOrText): Promise<void> {
+  /**
+   * Adds to the number that is the entry's value, as text, and resolves with the sum. An entry that
+   * does not exist is 0; it gets the content type `text/plain` and the map's lifetime. That of an
+   * existing entry remains. Rejects with RangeError if `by` is not a 64-bit integer, and with GridError
+   * VALUE_NO_NUMBER if the value or the sum is not one: then nothing is changed.
+   */
+  add(key: BytesOrText, by = 1n): Promise<bigint> {
+    const data = this.#data;
+    return data.ask(
+      this.#shown,
+      'add to',
+      (receiver) => {
+        checkAddend(by);
+        const lifetime = data.lifetimes.of(this.#name);
+        data.engine.add(this.#name, data.keys.of(key), by, lifetime, receiver);
+      },
+      ({ outcome, value }) =>
+        outcome === NO_NUMBER
+          ? new GridError('VALUE_NO_NUMBER', { action: `add to ${this.#shown}` })
+          : BigInt(value.toBuffer().toString()),
+    );
+  }
+
+  /**
+   * Removes the entry, if it exists. Resolves with false if the entry did not meet the conditions, else
+   * with true.
+   */
+  delete(key: BytesOrText, conditions: ChangeConditions = NO_OPTIONS): Promise<boolean> {
     const data = this.#data;
     return data.ask(
       this.#shown,
       'delete from',
-      (receiver) => data.engine.delete(this.#name, data.keys.of(key), undefined, receiver),
-      nothing,
+      (receiver) => {
+        const condition = conditionFrom(conditions);
+        data.engine.delete(this.#name, data.keys.of(key), condition, receiver);
+      },
+      isApplied,
     );
   }
 
@@ -126,8 +201,9 @@ export class GridMap {
     const { engine, keys, values, contentTypes, lifetimes } = this.#data;
     const { contentType = '' } = options;
     const lifetime = lifetimeOf(options, lifetimes.of(this.#name));
+    const condition = conditionFrom(options);
     const type = contentTypes.bytesOf(contentType);
-    engine.set(this.#name, keys.of(key), values.of(value), type, lifetime, undefined, receiver);
+    engine.set(this.#name, keys.of(key), values.of(value), type, lifetime, condition, receiver);
   }
 }
 
@@ -135,12 +211,18 @@ export class GridMap {
  * Receives the result of an operation that the engine completes during the call; reused for each
  * operation.
  */
-class SyncReceiver implements Receiver {
+class SyncReceiver<Result> implements Receiver {
+  readonly #read: (data: LocalData, answer: OperationResult) => Result;
   #data: LocalData | undefined;
   #name = '';
   #isAnswered = false;
-  #found: StoredValue | undefined;
+  #result: Result | undefined;
   #fault: GridError | undefined;
+
+  /** `read`: reads the result of an operation that has not failed. */
+  constructor(read: (data: LocalData, answer: OperationResult) => Result) {
+    this.#read = read;
+  }
 
   begin(data: LocalData, name: string): this {
     this.#data = data;
@@ -153,15 +235,15 @@ class SyncReceiver implements Receiver {
     const data = this.#data as LocalData;
     this.#isAnswered = true;
     this.#fault = data.faultOf(answer, this.#name);
-    this.#found = this.#fault === undefined ? data.found(answer) : undefined;
+    this.#result = this.#fault === undefined ? this.#read(data, answer) : undefined;
   }
 
-  end(): StoredValue | undefined {
+  end(): Result | undefined {
     assert(this.#isAnswered, 'the engine completes the operation during the call');
-    const found = this.#found;
-    this.#found = undefined;
+    const result = this.#result;
+    this.#result = undefined;
     if (this.#fault !== undefined) throw this.#fault;
-    return found;
+    return result;
   }
 }
 
@@ -187,6 +269,42 @@ function checkSeconds(option: string, seconds: number | undefined): void {
   )
     return;
   throw new RangeError(`Cannot use ${option} ${seconds}: not an integer from 0 to ${LIFETIME_MAX}`);
+}
+
+/**
+ * Returns the condition of a change. A condition that is present but is no text is refused: it would
+ * else be ignored, and another program's change overwritten.
+ */
+function conditionFrom(conditions: ChangeConditions): Condition {
+  if (!('ifMatch' in conditions) && !('ifNoneMatch' in conditions)) return undefined;
+  const { ifMatch, ifNoneMatch } = conditions;
+  if ('ifMatch' in conditions && typeof ifMatch !== 'string') throw tagFault('ifMatch', ifMatch);
+  if ('ifNoneMatch' in conditions && typeof ifNoneMatch !== 'string')
+    throw tagFault('ifNoneMatch', ifNoneMatch);
+  const condition = conditionOf(ifMatch, ifNoneMatch);
+  if (typeof condition !== 'string') return condition;
+  throw condition === INVALID_MATCH
+    ? tagFault('ifMatch', ifMatch)
+    : tagFault('ifNoneMatch', ifNoneMatch);
+}
+
+function tagFault(option: string, value: unknown): TypeError {
+  const seen = JSON.stringify(value);
+  return new TypeError(`Cannot use ${option} ${seen}: neither * nor 1 to 16 entity tags in quotes`);
+}
+
+function checkAddend(by: unknown): void {
+  if (typeof by === 'bigint' && isInt64(by)) return;
+  throw new RangeError(`Cannot add ${String(by)}: not a bigint of 64 bits`);
+}
+
+/** Returns the new tag of a set entry; undefined if it did not meet the conditions. */
+function etagOf({ outcome, version }: OperationResult): string | undefined {
+  return outcome === APPLIED ? tagOf(version) : undefined;
+}
+
+function isApplied({ outcome }: OperationResult): boolean {
+  return outcome === APPLIED;
 }
 
 function nothing(): void {}

@@ -13,6 +13,7 @@ import {
   type OperationResult,
   type Receiver,
 } from '../engine/engine.ts';
+import { tagOf } from '../engine/entity-tag.ts';
 import { failureCode } from '../engine/failure-code.ts';
 import type { LocalResults } from './local-results.ts';
 import { ContentTypes, KEY_BYTES_MAX, PlainBytes, VALUE_BYTES_MAX } from './plain-bytes.ts';
@@ -23,6 +24,16 @@ export interface StoredValue {
   readonly value: Uint8Array;
   /** The content type stored with the value; undefined for none. */
   readonly contentType: string | undefined;
+}
+
+/** An entry of a map. */
+export interface StoredEntry extends StoredValue {
+  /** Entity tag, as in the field ETag over HTTP, with its quotes. It changes with each write. */
+  readonly etag: string;
+  /** Time left of the time to live, in seconds, rounded up; 0 for no limit. */
+  readonly timeToLiveSeconds: number;
+  /** Seconds without a read or write until the entry expires; 0 for no limit. */
+  readonly maxIdleSeconds: number;
 }
 
 /** The engine, and the checks before each operation. @internal */
@@ -107,16 +118,25 @@ export class LocalData {
     return { value: copy, contentType: this.contentTypes.textOf(contentType) };
   }
 
+  /** Returns a copy of the entry of FOUND; undefined for any other outcome. */
+  foundEntry(answer: OperationResult): StoredEntry | undefined {
+    const found = this.found(answer);
+    if (found === undefined) return undefined;
+    const { version, timeToLiveMs, maxIdleSeconds } = answer;
+    const timeToLiveSeconds = Math.ceil(timeToLiveMs / 1000);
+    return { ...found, etag: tagOf(version), timeToLiveSeconds, maxIdleSeconds };
+  }
+
   /**
    * Runs an operation of the engine. `read` is called with the OperationResult during onResult; the promise
-   * resolves with its result when that may be delivered. Rejects with GridError. `action`: name of
-   * an operation that changes data.
+   * resolves with its result, or rejects with it if it is a GridError, when that may be delivered.
+   * `action`: name of an operation that changes data.
    */
   ask<Result>(
     name: string,
     action: string | undefined,
     begin: (receiver: Receiver) => void,
-    read: (answer: OperationResult) => Result,
+    read: (answer: OperationResult) => Result | GridError,
   ): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.check(name, action);
@@ -126,8 +146,9 @@ export class LocalData {
           if (fault !== undefined) return reject(fault);
           const result = read(answer);
           this.answers.send(answer.partition, answer.sequence, (isDurable) => {
-            if (isDurable) resolve(result);
-            else reject(new GridError('OUTCOME_UNKNOWN', {}));
+            if (!isDurable) reject(new GridError('OUTCOME_UNKNOWN', {}));
+            else if (result instanceof GridError) reject(result);
+            else resolve(result);
           });
         },
       });
