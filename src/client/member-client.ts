@@ -1,15 +1,17 @@
 /**
  * Sends requests to a member over HTTP, one per connection, for the client commands of the command
- * line. Values are bytes in both directions. The client follows no redirect, retries no request and
- * keeps no state. Tested by cli/client-options.spec.ts.
+ * line. Values are bytes in both directions. Content can be sent and received in parts. The client
+ * follows no redirect, retries no request and keeps no state. Tested by cli/client-options.spec.ts.
  */
 
-import { request as requestPlain } from 'node:http';
+import { type ClientRequest, type IncomingMessage, request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { TIMER_MS_MAX } from '../base/clock.ts';
 import { counted } from '../base/quantities.ts';
 
-/** Time limit of the response to a request that does not wait, in ms. */
+/** Time limit without a byte from the member, while a request does not wait, in ms. */
 const RESPONSE_TIMEOUT_MS = 30_000;
 
 export interface MemberLocation {
@@ -31,17 +33,36 @@ export interface MemberRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
   /** Path and query, encoded as sent. */
   readonly path: string;
-  readonly body?: Buffer;
+  readonly body?: Buffer | ContentStream;
   readonly contentType?: string;
+  /** Further header fields. */
+  readonly fields?: Readonly<Record<string, string>>;
   /** Sent as HTTP Basic. */
   readonly login?: Login;
   /** Time that the member may wait before it responds, in seconds. */
   readonly waitSeconds?: number;
 }
 
-export interface MemberResponse {
+/** Content that is sent as it is read. An error of the chunks ends the request, which rejects with it. */
+export interface ContentStream {
+  readonly length: number;
+  readonly chunks: AsyncIterable<Buffer>;
+}
+
+/** The head of a response, whose content is read as it arrives. */
+export interface OpenResponse {
   readonly status: number;
   readonly contentType: string | undefined;
+  /** Returns the value of a header field. `name`: in lower case. */
+  field(name: string): string | undefined;
+  /**
+   * The content; to be read once. It may be read slowly, or not to its end. Throws UnreachableError if
+   * the connection ends before it.
+   */
+  readonly chunks: AsyncIterable<Buffer>;
+}
+
+export interface MemberResponse extends Omit<OpenResponse, 'chunks'> {
   readonly body: Buffer;
   /**
    * Parses the body. Throws UnreachableError if it is not JSON: then the response is not a
@@ -56,12 +77,29 @@ export class UnreachableError extends Error {
 }
 
 /** Sends the request and resolves with the response. Rejects with UnreachableError. */
-export function callMember(location: MemberLocation, call: MemberRequest): Promise<MemberResponse> {
+export async function callMember(
+  location: MemberLocation,
+  call: MemberRequest,
+): Promise<MemberResponse> {
+  return await wholeResponse(await openMember(location, call), location);
+}
+
+/** Reads the content of a response to its end. Rejects with UnreachableError. */
+export async function wholeResponse(
+  { status, contentType, field, chunks }: OpenResponse,
+  { url }: MemberLocation,
+): Promise<MemberResponse> {
+  const all: Buffer[] = [];
+  for await (const chunk of chunks) all.push(chunk);
+  const body = Buffer.concat(all);
+  return { status, contentType, field, body, json: () => parse(body, url) };
+}
+
+/** Sends the request and resolves with the head of its response. Rejects with UnreachableError. */
+export function openMember(location: MemberLocation, call: MemberRequest): Promise<OpenResponse> {
   const { url, certificates, ownCertificate, ownKey } = location;
   return new Promise((resolve, reject) => {
-    const fail = (reason: string) => {
-      reject(new UnreachableError(`Cannot reach ${url.host}: ${reason}`));
-    };
+    const failure = (reason: string) => new UnreachableError(`Cannot reach ${url.host}: ${reason}`);
     const request = (url.protocol === 'https:' ? requestTls : requestPlain)(
       {
         host: url.hostname.replace(/^\[|\]$/g, ''),
@@ -74,28 +112,77 @@ export function callMember(location: MemberLocation, call: MemberRequest): Promi
         ...(ownCertificate === undefined ? {} : { cert: ownCertificate, key: ownKey }),
       },
       (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('error', (error) => fail(error.message));
-        response.on('end', () => {
-          const body = Buffer.concat(chunks);
-          resolve({
-            status: response.statusCode ?? 0,
-            contentType: response.headers['content-type'],
-            body,
-            json: () => parse(body, url),
-          });
-        });
+        // An error of the content is thrown to the reader.
+        response.on('error', ignored);
+        const { statusCode: status = 0, headers } = response;
+        const field = (name: string) => headers[name]?.toString();
+        const chunks = chunksOf(response, clock, failure);
+        resolve({ status, contentType: headers['content-type'], field, chunks });
       },
     );
-    const waitMs = RESPONSE_TIMEOUT_MS + 1000 * Math.max(0, call.waitSeconds ?? 0);
-    request.setTimeout(Math.min(waitMs, TIMER_MS_MAX), () => {
-      request.destroy(new Error(`no response for ${counted(Math.round(waitMs / 1000), 'second')}`));
-    });
-    request.on('error', (error) => fail(reasonOf(error) + hintOf(error, url)));
-    request.end(call.body);
+    const clock = new ResponseClock(request, call.waitSeconds ?? 0);
+    request.on('error', (error) => reject(failure(reasonOf(error) + hintOf(error, url))));
+    send(request, call.body, reject);
   });
 }
+
+/** `fail`: called if the chunks of the content cannot be read. */
+function send(
+  request: ClientRequest,
+  body: MemberRequest['body'],
+  fail: (error: unknown) => void,
+): void {
+  if (body === undefined || Buffer.isBuffer(body)) {
+    request.end(body);
+    return;
+  }
+  // Errors of the connection are reported by the request.
+  const source = Readable.from(body.chunks, { objectMode: false });
+  source.on('error', fail);
+  pipeline(source, request).catch(ignored);
+}
+
+/** Ends a request whose member sends nothing for too long; not while the reader is busy. */
+class ResponseClock {
+  readonly #request: ClientRequest;
+  readonly #limitMs: number;
+  isReaderBusy = false;
+
+  /** `waitSeconds`: time that the member may wait before it responds. */
+  constructor(request: ClientRequest, waitSeconds: number) {
+    this.#request = request;
+    this.#limitMs = Math.min(RESPONSE_TIMEOUT_MS + 1000 * Math.max(0, waitSeconds), TIMER_MS_MAX);
+    request.on('timeout', () => this.#onTimeout());
+    request.setTimeout(this.#limitMs);
+  }
+
+  #onTimeout(): void {
+    if (this.isReaderBusy) {
+      this.#request.setTimeout(this.#limitMs);
+      return;
+    }
+    const limit = counted(Math.round(this.#limitMs / 1000), 'second');
+    this.#request.destroy(new Error(`no response for ${limit}`));
+  }
+}
+
+async function* chunksOf(
+  response: IncomingMessage,
+  clock: ResponseClock,
+  failure: (reason: string) => UnreachableError,
+): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of response) {
+      clock.isReaderBusy = true;
+      yield chunk as Buffer;
+      clock.isReaderBusy = false;
+    }
+  } catch (error) {
+    throw failure(reasonOf(error as Error));
+  }
+}
+
+function ignored(): void {}
 
 function parse(body: Buffer, url: URL): unknown {
   try {
@@ -105,14 +192,10 @@ function parse(body: Buffer, url: URL): unknown {
   }
 }
 
-function fieldsOf({
-  method,
-  body,
-  contentType,
-  login,
-}: MemberRequest): Record<string, string | number> {
-  const fields: Record<string, string | number> = {};
-  if (method === 'POST') fields['Content-Length'] = body?.length ?? 0;
+function fieldsOf(call: MemberRequest): Record<string, string | number> {
+  const { method, body, contentType, login } = call;
+  const fields: Record<string, string | number> = { ...call.fields };
+  if (method === 'POST' || method === 'PUT') fields['Content-Length'] = body?.length ?? 0;
   if (contentType !== undefined) fields['Content-Type'] = contentType;
   if (login !== undefined) {
     const credentials = Buffer.from(`${login.user}:${login.password}`).toString('base64');
