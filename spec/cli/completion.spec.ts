@@ -14,12 +14,14 @@ for (const shell of ['bash', 'zsh', 'fish']) {
     const { code, output, errors } = await run('completion', shell);
     assert.deepEqual([code, errors], [0, '']);
     const commands = ['serve', 'config', 'restore', 'repair', 'hash-password', 'completion'];
-    const below = ['map', 'get', 'queue', 'offer', 'backup', 'list', 'verify', 'prune'];
+    const ofMaps = ['size', 'keys', 'entries', 'add', 'bulk', 'lookup', 'export', 'import'];
+    const below = ['map', 'get', ...ofMaps, 'queue', 'offer', 'backup', 'list', 'verify', 'prune'];
     const calls = CLUSTER_CALLS.map(([{ command }]) => command);
     for (const word of [...commands, ...below, ...calls]) {
       assert.match(output, new RegExp(`[' ]${word}[': ]`), word);
     }
     const flags = [...SETTING_FLAGS.map(({ flag }) => flag.name), '--key-base64', '--keep', '--to'];
+    flags.push('--if-none-match', '--ttl', '--cursor', '--continue', '--skip');
     for (const flag of flags) {
       const seen = shell === 'fish' ? `-l ${flag.slice(2)} ` : flag;
       assert.ok(output.includes(seen), flag);
@@ -31,6 +33,8 @@ test('the help of every command has an example; client commands and serve have g
   const commands = [
     ...['serve', 'config', 'restore', 'repair', 'hash-password', 'completion', 'health'],
     ...['map get', 'map set', 'map delete', 'map clear', 'queue offer', 'queue poll', 'queue size'],
+    ...['size', 'list', 'keys', 'entries', 'add', 'bulk', 'lookup'].map((word) => `map ${word}`),
+    ...['map export', 'map import'],
     ...['backup list', 'backup verify', 'backup prune'],
     ...CLUSTER_CALLS.map(([{ command }]) => `cluster ${command}`),
   ];

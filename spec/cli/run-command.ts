@@ -7,7 +7,11 @@ import { CLUSTER_CALLS, WAN_CALLS, wordsOf } from '../../src/cli/member-calls.ts
 export const CLIENT_COMMANDS: readonly (readonly string[])[] = [
   ...['get', 'delete'].map((word) => ['map', word, 'm', 'k']),
   ['map', 'set', 'm', 'k', 'v'],
-  ['map', 'clear', 'm'],
+  ...['add', 'get', 'delete'].map((word) => ['map', word, 'm', '--key-base64', 'aw==']),
+  ['map', 'set', 'm', 'k', 'v', '--ttl', '9'],
+  ['map', 'delete', 'm', 'k', '--if-match', '*'],
+  ...['clear', 'size', 'keys', 'entries', 'export'].map((word) => ['map', word, 'm']),
+  ['map', 'list'],
   ['queue', 'offer', 'q', 'v'],
   ...['poll', 'size'].map((word) => ['queue', word, 'q']),
   ['health'],

@@ -1,5 +1,5 @@
 /**
- * Runs the client commands. Each sends one request to a member. The content of the response is written
+ * Runs the client commands. Most send one request to a member. The content of the response is written
  * to standard output unchanged, an error to standard error. The exit code is the kind of result.
  * Tested by client-commands.spec.ts.
  */
@@ -9,11 +9,15 @@ import {
   type MemberLocation,
   type MemberRequest,
   type MemberResponse,
+  type OpenResponse,
+  openMember,
   UnreachableError,
+  wholeResponse,
 } from '../client/member-client.ts';
 import { POLL_SECONDS_MAX } from '../data/data-routes.ts';
 import { ROUTES } from '../member/routes.ts';
 import type { Route } from '../surface/route.ts';
+import { BY } from '../v1/v1-routes.ts';
 import {
   type KeyOptions,
   passwordOfEnvironment,
@@ -54,16 +58,51 @@ export interface ValueOptions {
   readonly contentType?: string;
 }
 
-/** Runs a command; if no member responds, prints that. */
+/** The flags of conditions. */
+export interface ConditionOptions {
+  readonly ifMatch?: string;
+  readonly ifNoneMatch?: string;
+}
+
+/** The flags of a value that is set, with its lifetime in seconds and its conditions. */
+export interface SetOptions extends ValueOptions, ConditionOptions {
+  readonly ttl?: string;
+  readonly maxIdle?: string;
+}
+
+/** The further parts of a request of a row. */
+type RequestParts = Partial<
+  Pick<MemberRequest, 'body' | 'contentType' | 'fields' | 'waitSeconds'>
+> & {
+  /** Parameters in the query; without those that are undefined. */
+  readonly query?: Readonly<Record<string, string | undefined>>;
+};
+
+/** The member has refused a request, which ends the command. */
+export class RefusedError extends Error {
+  override readonly name = 'RefusedError';
+  readonly response: MemberResponse;
+  readonly call: MemberRequest;
+
+  constructor(response: MemberResponse, call: MemberRequest) {
+    super(`Refused with ${response.status}`);
+    this.response = response;
+    this.call = call;
+  }
+}
+
+/** Runs a command; if no member responds, or it refuses a request, prints that. */
 export async function runClient(
   streams: Streams,
   options: ClientOptions,
   nameOf: NameOfFlag,
   work: (client: Client) => Promise<ExitCode>,
 ): Promise<ExitCode> {
+  const client = new Client(streams, options, nameOf);
   try {
-    return await work(new Client(streams, options, nameOf));
+    return await work(client);
   } catch (error) {
+    if (error instanceof RefusedError) return await client.refuse(error.response, error.call);
     if (!(error instanceof UnreachableError)) throw error;
     streams.stderr.write(`${error.message}\n`);
     return EXIT_UNREACHABLE;
@@ -80,6 +119,8 @@ export class Client {
   readonly #nameOf: NameOfFlag;
   #location: MemberLocation | undefined;
   #password: string | undefined;
+  /** Whether the member has refused a request without a login. */
+  #mustLogIn = false;
 
   constructor(streams: Streams, options: ClientOptions, nameOf: NameOfFlag) {
     this.#streams = streams;
@@ -91,37 +132,60 @@ export class Client {
     }
   }
 
-  /**
-   * Calls a row of an entry. `words`: the key, unless a flag sets it, then the value that is set,
-   * unless it has another source.
-   */
-  async callEntry(
-    row: Route,
+  async getEntry(map: string, words: readonly string[], options: KeyOptions): Promise<ExitCode> {
+    const { key } = await readOnlyKey(words, options);
+    return await this.#printValue(this.requestOf(ROUTES.getEntry, [map, key]));
+  }
+
+  /** `words`: the key, unless a flag sets it, then the value, unless it has another source. */
+  async setEntry(
     map: string,
     words: readonly string[],
-    options: KeyOptions & ValueOptions,
+    options: KeyOptions & SetOptions,
   ): Promise<ExitCode> {
-    checkName(row, map);
     const { key, rest } = await readKey(words, options);
-    const [value, tooMany] = row === ROUTES.setEntry ? rest : [undefined, rest[0]];
-    if (tooMany !== undefined) {
-      const flag = options.keyFile === undefined ? '--key-base64' : '--key-file';
-      throw new TypeError(`Cannot use ${JSON.stringify(words[0])} as a key: ${flag} has it`);
-    }
+    const [value, tooMany] = rest;
+    if (tooMany !== undefined) throw keyTwice(words, options);
     refuseReplaced('value', value);
-    const request = this.#requestOf(row, map, key);
-    if (row === ROUTES.getEntry) return await this.#printValue(request);
-    if (row === ROUTES.deleteEntry) return await this.#do(request);
-    return await this.#send(request, value, options, false);
+    const fields = fieldsOf(options);
+    const row = isEmpty(fields) ? ROUTES.setEntry : ROUTES.putV1Entry;
+    return await this.#send(this.requestOf(row, [map, key], { fields }), value, options, false);
+  }
+
+  async deleteEntry(
+    map: string,
+    words: readonly string[],
+    options: KeyOptions & ConditionOptions,
+  ): Promise<ExitCode> {
+    const { key } = await readOnlyKey(words, options);
+    const fields = fieldsOf(options);
+    const row = isEmpty(fields) ? ROUTES.deleteEntry : ROUTES.deleteV1Entry;
+    return await this.#do(this.requestOf(row, [map, key], { fields }));
+  }
+
+  /** Adds to an entry and prints the sum. `by`: a 64-bit integer. */
+  async addToEntry(
+    map: string,
+    words: readonly string[],
+    { by, ...options }: KeyOptions & { readonly by: string },
+  ): Promise<ExitCode> {
+    const { key } = await readOnlyKey(words, options);
+    const body = Buffer.from(`${BY}=${percentEncoded(by)}`);
+    const call = this.requestOf(ROUTES.addToEntry, [map, key], { body });
+    const response = await this.#request(call);
+    if (response.status !== 200) return await this.refuse(response, call);
+    const value = response.body.toString();
+    await this.printResult(value, { value, etag: response.field('etag') });
+    return EXIT_CLEAN;
   }
 
   async clearMap(map: string): Promise<ExitCode> {
-    return await this.#do(this.#requestOf(ROUTES.clearMap, map));
+    return await this.#do(this.requestOf(ROUTES.clearMap, [map]));
   }
 
   async offer(queue: string, value: string | undefined, options: ValueOptions): Promise<ExitCode> {
     refuseReplaced('value', value);
-    return await this.#send(this.#requestOf(ROUTES.offer, queue), value, options, true);
+    return await this.#send(this.requestOf(ROUTES.offer, [queue]), value, options, true);
   }
 
   /** `timeout` in seconds. */
@@ -131,14 +195,15 @@ export class Client {
       const seen = JSON.stringify(timeout);
       throw new RangeError(`Cannot use --timeout ${seen}: not an integer up to 2^31-1`);
     }
-    const request = this.#requestOf(ROUTES.poll, queue, String(waitSeconds));
-    return await this.#printValue({ ...request, waitSeconds });
+    const parts = [queue, String(waitSeconds)];
+    return await this.#printValue(this.requestOf(ROUTES.poll, parts, { waitSeconds }));
   }
 
-  async queueSize(queue: string): Promise<ExitCode> {
-    const call = this.#requestOf(ROUTES.queueSize, queue);
+  /** Prints the number of entries or items. `row`: of a map or of a queue. */
+  async printSize(row: Route, name: string): Promise<ExitCode> {
+    const call = this.requestOf(row, [name]);
     const response = await this.#request(call);
-    if (response.status !== 200) return await this.#refuse(response, call);
+    if (response.status !== 200) return await this.refuse(response, call);
     const text = response.body.toString();
     await this.printResult(text, { size: Number(text) });
     return EXIT_CLEAN;
@@ -159,13 +224,13 @@ export class Client {
   async responseTo(row: Route, ...words: readonly string[]): Promise<CallResponse | ExitCode> {
     const isRead = row.method === 'GET';
     const request = isRead
-      ? this.#requestOf(row, ...words)
-      : { ...this.#requestOf(row), body: await this.#parameters(row, words) };
+      ? this.requestOf(row, words)
+      : this.requestOf(row, [], { body: await this.#parameters(row, words) });
     const response = await (isRead ? this.#request(request) : this.#call(request));
-    if (response.status !== 200) return await this.#refuse(response, request);
+    if (response.status !== 200) return await this.refuse(response, request);
     const value = response.json() as CallResponse;
     // Members with --compatibility return 200 for some failures.
-    return value.status === 'fail' ? await this.#refuse(response, request) : value;
+    return value.status === 'fail' ? await this.refuse(response, request) : value;
   }
 
   /** A call with credentials and arguments in its content. */
@@ -185,21 +250,21 @@ export class Client {
 
   /** Prints the text of a row as it is, whether or not the output is to be JSON. */
   async printText(row: Route): Promise<ExitCode> {
-    const call = this.#requestOf(row);
+    const call = this.requestOf(row);
     const response = await this.#request(call);
-    if (response.status !== 200) return await this.#refuse(response, call);
+    if (response.status !== 200) return await this.refuse(response, call);
     await printLine(this.#streams, response.body.toString().trimEnd());
     return EXIT_CLEAN;
   }
 
   /** The response for a yes or no part of health has no content. */
   async health(part: string | undefined): Promise<ExitCode> {
-    const whole = this.#requestOf(ROUTES.health);
+    const whole = this.requestOf(ROUTES.health);
     const path = part === undefined ? whole.path : `${whole.path}/${percentEncoded(part)}`;
     const call = { ...whole, path };
     const response = await this.#request(call);
     const isNo = isBare503(response);
-    if (response.status !== 200 && !isNo) return await this.#refuse(response, call);
+    if (response.status !== 200 && !isNo) return await this.refuse(response, call);
     const value = response.body.length > 0 ? response.json() : !isNo;
     await this.printResult(inWords(value), value);
     return isNo ? EXIT_ABSENT : EXIT_CLEAN;
@@ -208,7 +273,7 @@ export class Client {
   async #printValue(call: MemberRequest): Promise<ExitCode> {
     const response = await this.#request(call);
     if (response.status !== 200 && response.status !== 204)
-      return await this.#refuse(response, call);
+      return await this.refuse(response, call);
     const isFound = response.status === 200;
     if (this.#options.json) {
       const { contentType = null, body } = response;
@@ -239,19 +304,21 @@ export class Client {
   async #do(call: MemberRequest, canBeFull = false): Promise<ExitCode> {
     const response = await this.#request(call);
     const isFull = canBeFull && isBare503(response);
-    if (response.status !== 200 && !isFull) return await this.#refuse(response, call);
+    if (!isDone(response) && !isFull) return await this.refuse(response, call);
     const { json } = this.#options;
-    if (json) await this.printResult('', isFull ? { full: true } : { done: true });
+    const done = { done: true, etag: response.field('etag') };
+    if (json) await this.printResult('', isFull ? { full: true } : done);
     else if (isFull) this.#streams.stderr.write('The queue is full\n');
     return isFull ? EXIT_ABSENT : EXIT_CLEAN;
   }
 
-  async #refuse(response: MemberResponse, call: MemberRequest): Promise<ExitCode> {
+  /** Prints a refusal and returns its exit code. */
+  async refuse(response: MemberResponse, call: MemberRequest): Promise<ExitCode> {
     const { status } = response;
     const message = refusalReason(response, call, this.#options);
     if (this.#options.json) await this.printResult('', { status, message });
     else this.#streams.stderr.write(`Refused with ${status}${message && `: ${message}`}\n`);
-    return EXIT_REFUSED;
+    return isOfEntry(response, call) ? EXIT_ABSENT : EXIT_REFUSED;
   }
 
   /** Prints `words` for people, none as nothing, or a line of JSON. */
@@ -260,28 +327,61 @@ export class Client {
     await printLine(this.#streams, this.#options.json ? JSON.stringify(value) : words);
   }
 
-  /** Returns the request of a row. `parts`: the variable parts of its path. */
-  #requestOf(row: Route, ...parts: readonly (Buffer | string)[]): MemberRequest {
-    if (row.permission.kind !== undefined) checkName(row, parts[0]);
-    const left = parts.values();
+  /** Returns the request of a row. `variable`: the variable parts of its path. */
+  requestOf(
+    row: Route,
+    variable: readonly (Buffer | string)[] = [],
+    { query = {}, ...parts }: RequestParts = {},
+  ): MemberRequest {
+    if (row.permission.kind !== undefined) checkName(row, variable[0]);
+    const left = variable.values();
     const path = row.path.replace(/\{\w+\}/g, () => percentEncoded(left.next().value ?? ''));
-    return { method: row.method, path: `/${this.#options.pathSegment}/${path}` };
+    const parameters = Object.entries(query).flatMap(([name, value]) =>
+      value === undefined ? [] : [`${name}=${percentEncoded(value)}`],
+    );
+    const target = `/${this.#options.pathSegment}/${path}`;
+    return {
+      ...{ method: row.method, ...parts },
+      path: parameters.length === 0 ? target : `${target}?${parameters.join('&')}`,
+    };
+  }
+
+  /**
+   * Sends a request and returns its response, whose content is read as it arrives. Throws RefusedError
+   * if the status is 400 or more.
+   */
+  async open(call: MemberRequest): Promise<OpenResponse> {
+    const response = await this.#open(call);
+    if (response.status < 400) return response;
+    throw new RefusedError(await this.#whole(response), call);
+  }
+
+  /** Sends a request and reads its response. Throws RefusedError if the status is 400 or more. */
+  async complete(call: MemberRequest): Promise<MemberResponse> {
+    return await this.#whole(await this.open(call));
+  }
+
+  async #request(call: MemberRequest): Promise<MemberResponse> {
+    return await this.#whole(await this.#open(call));
   }
 
   /**
    * Sends a request, with a login by HTTP Basic if a user is given: at once if the environment has the
-   * password, else after the member has responded with 401.
+   * password or the content can be sent only once, else after the member has responded with 401.
    */
-  async #request(call: MemberRequest): Promise<MemberResponse> {
+  async #open(call: MemberRequest): Promise<OpenResponse> {
     const { user } = this.#options;
-    if (user === undefined) return await this.#call(call);
-    const fromEnvironment = passwordOfEnvironment();
-    if (fromEnvironment !== undefined)
-      return await this.#call({ ...call, login: { user, password: fromEnvironment } });
-    const response = await this.#call(call);
-    if (response.status !== 401) return response;
+    const location = await this.#locate();
+    if (user === undefined) return await openMember(location, call);
+    const isOnce = call.body !== undefined && !Buffer.isBuffer(call.body);
+    if (passwordOfEnvironment() === undefined && !this.#mustLogIn && !isOnce) {
+      const response = await openMember(location, call);
+      if (response.status !== 401) return response;
+      await this.#whole(response);
+      this.#mustLogIn = true;
+    }
     const password = await this.#passwordOf(user);
-    return await this.#call({ ...call, login: { user, password } });
+    return await openMember(location, { ...call, login: { user, password } });
   }
 
   /** Prompts for the password once. */
@@ -291,9 +391,69 @@ export class Client {
   }
 
   async #call(call: MemberRequest): Promise<MemberResponse> {
-    this.#location ??= await locateMember(this.#options, this.#nameOf);
-    return await callMember(this.#location, call);
+    return await callMember(await this.#locate(), call);
   }
+
+  async #whole(response: OpenResponse): Promise<MemberResponse> {
+    return await wholeResponse(response, await this.#locate());
+  }
+
+  async #locate(): Promise<MemberLocation> {
+    this.#location ??= await locateMember(this.#options, this.#nameOf);
+    return this.#location;
+  }
+}
+
+/** Reads the key of a command that has no words after it. */
+async function readOnlyKey(words: readonly string[], options: KeyOptions) {
+  const found = await readKey(words, options);
+  if (found.rest.length > 0) throw keyTwice(words, options);
+  return found;
+}
+
+function keyTwice(words: readonly string[], { keyFile }: KeyOptions): TypeError {
+  const flag = keyFile === undefined ? '--key-base64' : '--key-file';
+  return new TypeError(`Cannot use ${JSON.stringify(words[0])} as a key: ${flag} has it`);
+}
+
+/** Returns the header fields of the flags of a lifetime and of conditions. */
+function fieldsOf(options: SetOptions): Readonly<Record<string, string>> {
+  const fields: Record<string, string> = {};
+  for (const [flag, field, name] of ENTRY_FIELDS) {
+    const value = options[flag];
+    if (value === undefined) continue;
+    if (!/^[ -~]+$/.test(value)) {
+      throw new TypeError(`Cannot use ${name} ${JSON.stringify(value)}: not printable ASCII`);
+    }
+    fields[field] = value;
+  }
+  return fields;
+}
+
+/** The flags that are sent as header fields. */
+const ENTRY_FIELDS = [
+  ['ttl', 'Grid-Time-To-Live', '--ttl'],
+  ['maxIdle', 'Grid-Max-Idle', '--max-idle'],
+  ['ifMatch', 'If-Match', '--if-match'],
+  ['ifNoneMatch', 'If-None-Match', '--if-none-match'],
+] as const;
+
+function isEmpty(fields: Readonly<Record<string, string>>): boolean {
+  return Object.keys(fields).length === 0;
+}
+
+function isDone({ status }: MemberResponse): boolean {
+  return status === 200 || status === 201 || status === 204;
+}
+
+/**
+ * Whether `v1` has refused a request because of its entry: 404, 409 or 412. A 404 without content is of
+ * an unknown path.
+ */
+function isOfEntry({ status, body }: MemberResponse, { path }: MemberRequest): boolean {
+  const [, , version, kind] = path.split('/');
+  if (version !== 'v1' || kind !== 'maps') return false;
+  return status === 409 || status === 412 || (status === 404 && body.length > 0);
 }
 
 function isBare503({ status, body }: MemberResponse): boolean {

@@ -2,7 +2,7 @@
  * Reads the input of commands: standard input, files, keys, a password from the terminal.
  * Tested by client-options.spec.ts.
  */
-import { readFile } from 'node:fs/promises';
+import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { reasonOf } from '../base/errors.ts';
@@ -10,6 +10,9 @@ import type { Streams } from './output.ts';
 
 /** The variable of the password of `--user`; a flag would show it to every user of the machine. */
 const PASSWORD_VARIABLE = 'GRID_PASSWORD';
+
+/** Size of the parts in which a file of lines is read, in bytes. */
+const INPUT_CHUNK_BYTES = 262_144;
 
 const REPLACEMENT = '\u{fffd}';
 
@@ -22,6 +25,30 @@ export async function readStandardInput({ stdin }: Streams): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of stdin) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
+}
+
+/** Returns the bytes of the file as they are read, or those of standard input. Throws TypeError. */
+export async function openInput(
+  streams: Streams,
+  file: string | undefined,
+): Promise<AsyncIterable<Buffer>> {
+  if (file === undefined) {
+    showWaiting(streams, 'lines');
+    return streams.stdin;
+  }
+  try {
+    return chunksOf(file, await open(file));
+  } catch (error) {
+    throw fileFault('', file, error);
+  }
+}
+
+async function* chunksOf(file: string, handle: FileHandle): AsyncGenerator<Buffer> {
+  try {
+    yield* handle.createReadStream({ highWaterMark: INPUT_CHUNK_BYTES });
+  } catch (error) {
+    throw fileFault('', file, error);
+  }
 }
 
 /** Reads the file, or standard input if none is given. Throws TypeError. */
@@ -56,10 +83,15 @@ export async function readInput(flag: string, file: string): Promise<Buffer> {
   try {
     return await readFile(file);
   } catch (error) {
-    const seen = `${flag && `${flag} `}${JSON.stringify(file)}`;
-    const { code = '' } = error as NodeJS.ErrnoException;
-    throw new TypeError(`Cannot use ${seen}: ${FILE_FAULTS[code] ?? reasonOf(error)}`);
+    throw fileFault(flag, file, error);
   }
+}
+
+/** Returns the error for a file that cannot be used. `flag`: the one that names it, or ''. */
+export function fileFault(flag: string, file: string, error: unknown): TypeError {
+  const seen = `${flag && `${flag} `}${JSON.stringify(file)}`;
+  const { code = '' } = error as NodeJS.ErrnoException;
+  return new TypeError(`Cannot use ${seen}: ${FILE_FAULTS[code] ?? reasonOf(error)}`);
 }
 
 /** Reasons why a file cannot be read, by the system's code. */

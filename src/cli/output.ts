@@ -13,14 +13,14 @@ interface Screen {
   readonly columns?: number;
 }
 
-/** Standard output cannot be written. */
+/** Standard output, or the file of an export, cannot be written. */
 export class OutputError extends Error {
   override readonly name = 'OutputError';
   /** Whether the reader has closed standard output, as `head` does when it has read enough. */
   readonly isClosedPipe: boolean;
 
-  constructor(cause: NodeJS.ErrnoException) {
-    super(`Cannot write to standard output: ${cause.message}`, { cause });
+  constructor(cause: NodeJS.ErrnoException, target = 'standard output') {
+    super(`Cannot write to ${target}: ${cause.message}`, { cause });
     this.isClosedPipe = cause.code === 'EPIPE';
   }
 }

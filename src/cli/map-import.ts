@@ -1,0 +1,308 @@
+/**
+ * `gridnode map import`: sets the entries of the lines that `map export` and `map entries` write. The
+ * lines are sent in bulk requests; while one is on its way, the next one is prepared. Entries that are
+ * too long for a line of a bulk request are put one by one. Lines take effect in their order. The
+ * number of lines that are confirmed is printed if the import fails. Tested by map-transfer.spec.ts.
+ */
+import { isUtf8 } from 'node:buffer';
+import { counted } from '../base/quantities.ts';
+import type { ContentStream } from '../client/member-client.ts';
+import { ROUTES } from '../member/routes.ts';
+import type { Client } from './client.ts';
+import { openInput } from './command-input.ts';
+import { EXIT_CLEAN, EXIT_REFUSED, type ExitCode } from './exit-code.ts';
+import { LINE_BYTES_MAX, LineBlocks } from './line-blocks.ts';
+import { isBlank, LineBatch, sendLines } from './map-lines.ts';
+import { linesOf, objectIn } from './map-lists.ts';
+import { print, type Streams } from './output.ts';
+import { Progress } from './progress.ts';
+
+export interface ImportOptions {
+  readonly skip: string;
+  readonly json?: true;
+}
+
+/** An entry, as a line has it. */
+interface EntryLine {
+  readonly key?: string;
+  readonly keyBase64?: string;
+  readonly value?: string;
+  readonly valueBase64?: string;
+  readonly contentType?: string;
+  readonly contentTypeBase64?: string;
+  readonly length?: number;
+  readonly timeToLiveSeconds?: number;
+  readonly maxIdleSeconds?: number;
+}
+
+/** The member has refused a line. */
+class LineRefusedError extends Error {
+  override readonly name = 'LineRefusedError';
+}
+
+/** Imports from a file, or from standard input if none is named. */
+export async function importMap(
+  client: Client,
+  streams: Streams,
+  map: string,
+  file: string | undefined,
+  { skip, json }: ImportOptions,
+): Promise<ExitCode> {
+  if (!/^\d{1,15}$/.test(skip)) {
+    throw new RangeError(`Cannot use --skip ${JSON.stringify(skip)}: not an integer from 0 up`);
+  }
+  const blocks = new LineBlocks(await openInput(streams, file));
+  const progress = new Progress(streams, `importing ${map}`);
+  const run = new Import(client, map, Number(skip), (lines) =>
+    progress.show(counted(lines, 'line')),
+  );
+  let isDone = false;
+  try {
+    await run.read(blocks);
+    isDone = true;
+  } catch (error) {
+    if (!(error instanceof LineRefusedError)) throw error;
+    progress.end();
+    streams.stderr.write(`${error.message}\n`);
+    return EXIT_REFUSED;
+  } finally {
+    progress.end();
+    await blocks.close();
+    const { confirmedLines } = run;
+    if (!isDone && confirmedLines > 0) {
+      const lines = counted(confirmedLines, 'line is', 'lines are');
+      streams.stderr.write(`${lines} imported: --skip ${confirmedLines} continues\n`);
+    }
+  }
+  const { entries } = run;
+  const summary = counted(entries, 'entry', 'entries');
+  await print(streams, `${json ? JSON.stringify({ entries }) : summary}\n`);
+  return EXIT_CLEAN;
+}
+
+class Import {
+  readonly #client: Client;
+  readonly #map: string;
+  readonly #skippedLines: number;
+  readonly #onConfirmed: (lines: number) => void;
+  #batch = new LineBatch();
+  /** Numbers of the lines in the batch. */
+  #numbers: number[] = [];
+  /** The requests that are on their way. */
+  #sending: Promise<void> = Promise.resolve();
+  #lines = 0;
+  /** Number of lines, from the first one on, that need not be sent again. */
+  confirmedLines: number;
+  /** Number of entries that are set. */
+  entries = 0;
+
+  constructor(
+    client: Client,
+    map: string,
+    skippedLines: number,
+    onConfirmed: (lines: number) => void,
+  ) {
+    this.#client = client;
+    this.#map = map;
+    this.#skippedLines = skippedLines;
+    this.confirmedLines = skippedLines;
+    this.#onConfirmed = onConfirmed;
+  }
+
+  /** Imports all lines. */
+  async read(blocks: LineBlocks): Promise<void> {
+    for (;;) {
+      const block = await blocks.next();
+      if (block === undefined) return await this.#flush(this.#lines);
+      if (block.length === 0) {
+        this.#lines++;
+        await this.#readLong(blocks);
+        continue;
+      }
+      for (const line of linesOf(block)) {
+        this.#lines++;
+        if (this.#lines <= this.#skippedLines || isBlank(line)) continue;
+        await this.#add(line);
+      }
+    }
+  }
+
+  async #add(line: Buffer): Promise<void> {
+    const entry = await this.#entryIn(line);
+    if (entry === undefined) return;
+    const bulk = bulkLine(entry);
+    if (bulk === undefined) {
+      await this.#flush(this.#lines - 1);
+      await this.#put(entry, await this.#valueOf(entry));
+      return;
+    }
+    this.#batch.add(bulk);
+    this.#numbers.push(this.#lines);
+    if (this.#batch.isFull) await this.#sendBatch(this.#lines);
+  }
+
+  /** Returns the entry of a line; undefined for the line of a cursor. */
+  async #entryIn(line: Buffer): Promise<EntryLine | undefined> {
+    if (!isUtf8(line)) return await this.#refuse('it is not UTF-8');
+    let entry: (EntryLine & { readonly cursor?: unknown }) | undefined;
+    try {
+      entry = JSON.parse(line.toString());
+    } catch {
+      // Refused below.
+    }
+    if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) {
+      return await this.#refuse('it is not a JSON object');
+    }
+    if (entry.cursor !== undefined) return undefined;
+    if (typeof (entry.key ?? entry.keyBase64) !== 'string')
+      return await this.#refuse('it has no key');
+    if (entry.value === undefined && entry.valueBase64 === undefined) {
+      return await this.#refuse('it has no value; only map export writes values of any length');
+    }
+    return entry;
+  }
+
+  /** Sends the batch once the one before it has been confirmed. `last`: number of its last line. */
+  async #sendBatch(last: number): Promise<void> {
+    const [{ lines }, numbers] = [this.#batch, this.#numbers];
+    this.#batch = new LineBatch();
+    this.#numbers = [];
+    await this.#sending;
+    this.#sending = this.#send(lines, numbers, last);
+    // The error is thrown where the promise is awaited.
+    this.#sending.catch(() => {});
+  }
+
+  /** Sends the batch, and waits until it is confirmed. */
+  async #flush(last: number): Promise<void> {
+    await this.#sendBatch(last);
+    await this.#sending;
+  }
+
+  async #send(
+    lines: readonly Buffer[],
+    numbers: readonly number[],
+    lastNumber: number,
+  ): Promise<void> {
+    let index = 0;
+    let fault: LineRefusedError | undefined;
+    const onResults = async (block: Buffer) => {
+      for (const line of linesOf(block)) {
+        const { status, message = '' } = objectIn(line) as { status: number; message?: string };
+        const number = numbers[index++] ?? lastNumber;
+        if (status < 400) this.entries++;
+        if (status < 400 || fault !== undefined) continue;
+        fault = new LineRefusedError(`Line ${number} is refused with ${status}: ${message}`);
+        this.confirmedLines = number - 1;
+      }
+    };
+    if (lines.length > 0) {
+      await sendLines(this.#client, ROUTES.changeEntries, this.#map, lines, onResults);
+    }
+    if (fault !== undefined) throw fault;
+    this.#confirm(lastNumber);
+  }
+
+  #confirm(lines: number): void {
+    this.confirmedLines = Math.max(lines, this.confirmedLines);
+    this.#onConfirmed(this.confirmedLines);
+  }
+
+  /** Puts the entry of a long line, whose value is sent while it is read. */
+  async #readLong(blocks: LineBlocks): Promise<void> {
+    if (this.#lines <= this.#skippedLines) {
+      for await (const _ of blocks.parts());
+      return;
+    }
+    const { longLine } = blocks;
+    const valueAt = longLine.indexOf(LONG_VALUE);
+    if (valueAt < 0) return await this.#refuse(LONG_FAULT);
+    const head = Buffer.concat([longLine.subarray(0, valueAt), NO_VALUE]);
+    const entry = await this.#entryIn(head);
+    const length = entry?.length ?? -1;
+    if (entry === undefined || !Number.isSafeInteger(length) || length < 0) {
+      return await this.#refuse(LONG_FAULT);
+    }
+    await this.#flush(this.#lines - 1);
+    const chunks = this.#decoded(blocks, valueAt + LONG_VALUE.length, length);
+    await this.#put(entry, { length, chunks });
+  }
+
+  /**
+   * Decodes the value at the end of a long line. `start`: where it begins in the line. The last chunk
+   * follows the check of the line's end, so that the member gets no whole value of an invalid line.
+   */
+  async *#decoded(blocks: LineBlocks, start: number, length: number): AsyncGenerator<Buffer> {
+    let skipped = start;
+    let left = length;
+    let rest = '';
+    let decoded: Buffer | undefined;
+    for await (const part of blocks.parts()) {
+      const text = rest + part.toString('latin1', skipped);
+      skipped = 0;
+      const quote = text.indexOf('"');
+      const end = quote < 0 ? text.length - (text.length % 4) : quote;
+      rest = text.slice(end);
+      if (end === 0 && rest.length < TAIL_MAX) continue;
+      const bytes = Buffer.from(text.slice(0, end), 'base64');
+      left -= bytes.length;
+      if (left < 0 || bytes.toString('base64') !== text.slice(0, end)) left = Number.NaN;
+      if (Number.isNaN(left) || (quote >= 0 && rest.length >= TAIL_MAX)) break;
+      if (decoded !== undefined) yield decoded;
+      decoded = bytes;
+    }
+    if (left !== 0 || !/^"\s*\}\s*$/.test(rest)) {
+      await this.#refuse(`it does not end with "valueBase64" of ${length} bytes`);
+    }
+    if (decoded !== undefined) yield decoded;
+  }
+
+  async #valueOf({ value, valueBase64 = '' }: EntryLine): Promise<Buffer> {
+    if (typeof value === 'string') return Buffer.from(value);
+    const bytes = Buffer.from(String(valueBase64), 'base64');
+    if (bytes.toString('base64') === valueBase64) return bytes;
+    return await this.#refuse('"valueBase64" is not base64');
+  }
+
+  /** Puts an entry. All lines before it are confirmed. */
+  async #put(entry: EntryLine, body: Buffer | ContentStream): Promise<void> {
+    const { key, keyBase64, contentType = '', contentTypeBase64 } = entry;
+    const bytes = Buffer.from(key ?? keyBase64 ?? '', key === undefined ? 'base64' : 'utf8');
+    const type =
+      contentTypeBase64 === undefined
+        ? Buffer.from(contentType)
+        : Buffer.from(contentTypeBase64, 'base64');
+    const call = this.#client.requestOf(ROUTES.putV1Entry, [this.#map, bytes], {
+      body,
+      ...(type.length === 0 ? {} : { contentType: type.toString('latin1') }),
+      fields: {
+        'Grid-Time-To-Live': String(entry.timeToLiveSeconds ?? 0),
+        'Grid-Max-Idle': String(entry.maxIdleSeconds ?? 0),
+      },
+    });
+    await this.#client.complete(call);
+    this.entries++;
+    this.#confirm(this.#lines);
+  }
+
+  /** Refuses the current line, after the lines before it have been sent. */
+  async #refuse(reason: string): Promise<never> {
+    await this.#flush(this.#lines - 1);
+    throw new TypeError(`Cannot import line ${this.#lines}: ${reason}`);
+  }
+}
+
+/** Returns the line of a bulk request that sets an entry; undefined if it cannot be one. */
+function bulkLine(entry: EntryLine & { readonly etag?: string }): Buffer | undefined {
+  if (entry.contentTypeBase64 !== undefined) return undefined;
+  const { etag: _, length: __, timeToLiveSeconds = 0, maxIdleSeconds = 0, ...others } = entry;
+  const line = `${JSON.stringify({ op: 'set', ...others, timeToLiveSeconds, maxIdleSeconds })}\n`;
+  const bytes = Buffer.from(line);
+  return bytes.length > LINE_BYTES_MAX ? undefined : bytes;
+}
+
+const LONG_VALUE = Buffer.from(',"valueBase64":"');
+const NO_VALUE = Buffer.from(',"valueBase64":""}');
+const LONG_FAULT = 'it has more than 1 MiB, and not "length" first and "valueBase64" last';
+/** Maximum number of characters after a long value. */
+const TAIL_MAX = 100;
