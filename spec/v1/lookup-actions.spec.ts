@@ -10,8 +10,9 @@ import {
   type OperationResult,
   type Receiver,
 } from '../../src/engine/engine.ts';
+import type { ResponseDelay } from '../../src/http/response-delay.ts';
+import { DelayingSink } from '../engine/sinks.ts';
 import { FakeCarrier } from '../http/fake-carrier.ts';
-import { sequenceDelay } from '../http/held-application.ts';
 import { lateServer, MODES } from '../http/late-server.ts';
 import { readResponses } from '../http/response-reader.ts';
 import { get } from '../http/test-client.ts';
@@ -327,14 +328,19 @@ describe('The response to a lookup', () => {
   });
 
   it('sends no line that depends on a change before it is durable', () => {
-    const { state, delay } = sequenceDelay();
-    const lookup = connected(createTestServer(LIMITS, { delay }));
+    const sink = new DelayingSink(0);
+    const delay: ResponseDelay = {
+      delaysAll: false,
+      delays: (partition, sequence) => lookup.engine.delays(partition, sequence),
+      sequences: () => lookup.engine.sequences(),
+    };
+    const lookup: Connected = connected(createTestServer(LIMITS, { delay, sinks: [sink] }));
     fill(lookup, [1]);
     lookup.engine.delete(Span.of('m'), Span.of('k0'), undefined, NOBODY);
     lookup.socket.receive(lookupOf(1));
     lookup.settle();
     assert.doesNotMatch(lookup.socket.text, /absent/);
-    state.upTo = 2;
+    sink.upToElse = 2;
     lookup.server.release();
     lookup.settle();
     assert.match(lookup.socket.text, /absent/);

@@ -6,7 +6,7 @@
  */
 import assert from 'node:assert';
 import type { Clock } from '../base/clock.ts';
-import { NO_PARTITION } from '../base/partition-number.ts';
+import { EVERY_PARTITION, NO_PARTITION } from '../base/partition-number.ts';
 import { Span } from '../base/span.ts';
 import {
   ABSENT,
@@ -59,9 +59,6 @@ class SoughtEntry implements Receiver {
   readonly key: Span;
   /** The line of the response; empty until the entry is read, and if it has to be read again. */
   line = '';
-  /** The last change that the line depends on. */
-  partition = NO_PARTITION;
-  sequence = 0;
   readonly #lookup: Lookup;
 
   constructor(lookup: Lookup, key: Span) {
@@ -86,6 +83,7 @@ class Lookup implements LineSource {
   /** Number of entries of the batch without a result, and the length of the lines kept. */
   #openCount = 0;
   #keptLength = 0;
+  #partition = NO_PARTITION;
   #isAllRead = false;
   #isOver = false;
 
@@ -113,7 +111,9 @@ class Lookup implements LineSource {
 
   onResult(entry: SoughtEntry, answer: OperationResult): void {
     if (this.#isOver) return;
-    const { outcome, partition, sequence } = answer;
+    const { outcome, partition } = answer;
+    // Lines that depend on all partitions are written together.
+    if (partition !== NO_PARTITION) this.#partition = EVERY_PARTITION;
     if (outcome !== FOUND && outcome !== ABSENT) {
       this.#isOver = true;
       return this.response.fail(answer);
@@ -121,8 +121,6 @@ class Lookup implements LineSource {
     const { length } = answer.value;
     if (entry === this.#sought[0] || this.#keptLength + length <= BATCH_BYTES) {
       entry.line = outcome === FOUND ? entryLine(entry.key, answer, length) : absentLine(entry.key);
-      entry.partition = partition;
-      entry.sequence = sequence;
       this.#keptLength += entry.line.length;
     }
     if (--this.#openCount === 0) this.#endBatch();
@@ -146,9 +144,9 @@ class Lookup implements LineSource {
   /** Writes the lines up to the first one that was not kept. */
   #endBatch(): void {
     let count = 0;
-    for (const { line, partition, sequence } of this.#sought) {
+    for (const { line } of this.#sought) {
       if (line === '') break;
-      this.response.add(line, partition, sequence);
+      this.response.add(line, this.#partition, 0);
       count++;
     }
     const isWhole = count === Math.min(this.#batchMax, this.#sought.length);
