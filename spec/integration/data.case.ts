@@ -30,6 +30,7 @@ export function dataCases(name: string, open: () => Promise<ServedMember>): void
     after(() => member.drain());
 
     mapCases();
+    lineCases();
     queueCases();
   });
 }
@@ -75,6 +76,78 @@ function mapCases(): void {
     assert.equal((await client.response())?.status, 200);
     assert((await client.request('GET', 'maps/m/chunked')).body.equals(value));
     client.destroy();
+  });
+}
+
+function lineCases(): void {
+  const COUNT = 10_000;
+  const KEYS = 10;
+
+  /** Sends lines and returns those of the response. */
+  const ask = async (
+    path: string,
+    lines: readonly object[],
+  ): Promise<Record<string, unknown>[]> => {
+    const client = new RawClient(member.port);
+    const content = Buffer.from(lines.map((line) => JSON.stringify(line)).join('\n'));
+    const { status, body } = await client.request('POST', `v1/maps/${path}`, content);
+    client.destroy();
+    assert.equal(status, 200);
+    const results = body.toString().split('\n').slice(0, -1);
+    assert.equal(results.length, lines.length);
+    return results.map((line) => JSON.parse(line));
+  };
+  const additions = (count: number): object[] =>
+    Array.from({ length: count }, (_, index) => ({ op: 'add', key: `n${index % KEYS}` }));
+  const sumsOf = async (map: string): Promise<unknown[]> => {
+    const keys = Array.from({ length: KEYS }, (_, index) => ({ key: `n${index}` }));
+    return (await ask(`${map}/lookup`, keys)).map(({ value }) => value);
+  };
+
+  it('the lines of several bulk requests are each done once, in order', async () => {
+    const sent = additions(COUNT);
+    const all = await Promise.all([1, 2, 3].map(() => ask('sums/bulk', sent)));
+    for (const results of all) {
+      const last = new Map<number, number>();
+      for (const [index, { status, value }] of results.entries()) {
+        const sum = Number(value);
+        assert(status === 200 && sum > (last.get(index % KEYS) ?? 0), `line ${index}: ${sum}`);
+        last.set(index % KEYS, sum);
+      }
+    }
+    const sums = await sumsOf('sums');
+    assert.deepEqual(new Set(sums), new Set([`${(3 * COUNT) / KEYS}`]));
+  });
+
+  it('the lines of a bulk request are done after its client has disconnected', async () => {
+    const client = new RawClient(member.port);
+    const content = additions(COUNT).map((line) => JSON.stringify(line));
+    client.send(requestBytes('POST', 'v1/maps/left/bulk', Buffer.from(content.join('\n'))));
+    while (client.socket.writableLength > 0) await nextTurn();
+    await arrived();
+    client.destroy();
+    for (const wanted = `${COUNT / KEYS}`; ; await nextTurn()) {
+      const sums = await sumsOf('left');
+      if (sums.every((sum) => sum === wanted)) break;
+    }
+  });
+
+  it('a lookup has all values, long and short, in order', async () => {
+    const lengthOf = (index: number): number => (index % 20 === 7 ? 12_000 : index % 60);
+    const lines = Array.from({ length: 300 }, (_, index) => {
+      return { op: 'set', key: `k${index}`, value: 'v'.repeat(lengthOf(index)) };
+    });
+    for (let from = 0; from < lines.length; from += 100)
+      await ask('lengths/bulk', lines.slice(from, from + 100));
+    const found = await ask('lengths/lookup', [
+      ...lines.map(({ key }) => ({ key })),
+      { key: 'no' },
+    ]);
+    assert.deepEqual(found.pop(), { key: 'no', absent: true });
+    for (const [index, { key, length, value }] of found.entries()) {
+      assert.deepEqual([key, length, String(value).length], [`k${index}`, length, length]);
+      assert.equal(length, lengthOf(index));
+    }
   });
 }
 

@@ -2,4 +2,4 @@
 import { dataCases } from './data.case.ts';
 import { memberWith } from './member-on.ts';
 
-dataCases('a member', () => memberWith({ maxMemory: '16m' }));
+dataCases('a member', () => memberWith({ maxMemory: '64m' }));
