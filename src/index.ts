@@ -8,4 +8,5 @@ export type { LogLine, MemberLog, ProgramLog } from './embedding/program-log.ts'
 export type { ChangeConditions, GridMap, SetOptions } from './local/grid-map.ts';
 export type { GivingUp, GridQueue, OfferOptions, PollOptions } from './local/grid-queue.ts';
 export type { StoredEntry, StoredValue } from './local/local-data.ts';
+export type { ListedEntry, ListedMap, ListOptions } from './local/local-lists.ts';
 export type { BytesOrText } from './local/plain-bytes.ts';

@@ -161,6 +161,74 @@ test('add adds to a number that is text, in 64 bits', async () => {
   await assert.rejects(map.add('k', 1 as never), /^RangeError: Cannot add 1: not a bigint/);
 });
 
+/** Returns all elements of a list. */
+async function all<Element>(list: AsyncIterable<Element>): Promise<Element[]> {
+  const elements: Element[] = [];
+  for await (const element of list) elements.push(element);
+  return elements;
+}
+
+test('maps, keys and entries are lists with a prefix', async () => {
+  const member = await started();
+  const [people, other] = [member.map('people'), member.map(Buffer.of(0xff, 0x2f))];
+  const options = { contentType: 'a/b', timeToLiveSeconds: 1000, maxIdleSeconds: 500 };
+  const etag = await people.set('ann', '{}', options);
+  await people.set('bob', '');
+  await other.set('k', Buffer.alloc(1_048_577));
+  await other.set(Buffer.of(0xff, 0), Buffer.alloc(1_048_576));
+  const names = (await all(member.maps())).map(({ name, size }) => [Buffer.from(name), size]);
+  assert.deepEqual(names.sort(), [
+    [Buffer.from('people'), 2],
+    [Buffer.of(0xff, 0x2f), 2],
+  ]);
+  const [map, ...none] = await all(member.maps({ prefix: 'p' }));
+  assert.deepEqual([String(map?.name), map?.size, none.length], ['people', 2, 0]);
+  assert.ok(map!.bytes! > 0);
+  assert.deepEqual((await all(people.keys())).map(String).sort(), ['ann', 'bob']);
+  assert.deepEqual(await all(other.keys({ prefix: Buffer.of(0xff) })), [Buffer.of(0xff, 0)]);
+  assert.deepEqual(await all(people.entries({ prefix: 'a' })), [
+    { key: Buffer.from('ann'), value: Buffer.from('{}'), length: 2, etag, ...options },
+  ]);
+  const lengths = (await all(other.entries())).map(({ value, length }) => [value?.length, length]);
+  assert.deepEqual(Object.fromEntries(lengths.map(([kept, length]) => [length, kept])), {
+    1048576: 1_048_576,
+    1048577: undefined,
+  });
+  assert.deepEqual(await all(member.map('nothing').entries()), []);
+  assert.throws(
+    () => people.keys({ prefix: 7 as never }),
+    /^TypeError: Cannot use number as prefix/,
+  );
+  assert.throws(() => member.maps({ prefix: '\ud800' }), /^TypeError: .* as prefix: not Unicode/);
+});
+
+test('a long list passes each entry once while entries change, and delays no other work', async () => {
+  const map = (await started({ maxMemory: '64m' })).map('m');
+  for (let index = 0; index < 20_000; index++) map.setSync(`stays-${index}`, 'value');
+  const seen = new Map<string, number>();
+  let turns = 0;
+  const count = () => {
+    turns++;
+    setImmediate(count).unref();
+  };
+  count();
+  for await (const key of map.keys()) {
+    const text = String(key);
+    seen.set(text, (seen.get(text) ?? 0) + 1);
+    map.setSync(text, `again-${seen.size}`);
+    map.setSync(`new-${seen.size % 100}`, '');
+    if (text.startsWith('new')) await map.delete(key);
+  }
+  assert.ok(turns > 20, `${turns} turns`);
+  const staying = [...seen].filter(([key]) => key.startsWith('stays'));
+  assert.equal(staying.length, 20_000);
+  assert.deepEqual(
+    staying.filter(([, times]) => times !== 1),
+    [],
+  );
+  for await (const _ of map.entries()) break;
+});
+
 test('the program and HTTP clients share a queue', async () => {
   const member = await started({ queues: { jobs: 2 } });
   const jobs = member.queue('jobs');
@@ -265,15 +333,19 @@ test('an operation rejects with the code of its error', async () => {
 });
 
 test('a draining member ends waiting polls, and serves no further operation', async () => {
-  const member = await started();
+  const member = await started({ maxMemory: '64m' });
   const [map, jobs] = [member.map('m'), member.queue('q')];
   const waiting = jobs.poll(60);
+  for (let index = 0; index < 1000; index++) map.setSync(`${index}`, 'v'.repeat(100));
+  const list = map.keys();
+  assert.ok((await list.next()).value);
   const drained = member.drain();
   assert.equal(member.drain(), drained);
   assert.equal(await waiting, undefined);
   await drained;
   await assert.rejects(map.get('k'), code('ENGINE_CLOSED'));
   assert.throws(() => map.getSync('k'), code('ENGINE_CLOSED'));
+  await assert.rejects(all(list), code('ENGINE_CLOSED'));
   await assert.rejects(jobs.poll(60), code('ENGINE_CLOSED'));
 });
 

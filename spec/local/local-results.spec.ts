@@ -81,6 +81,17 @@ test('the refusal of a change is delivered when the entry that causes it is on t
   assert.deepEqual((await seen(...results)).slice(1), [undefined, false, 'VALUE_NO_NUMBER']);
 });
 
+test('a list passes no entry that a crash can undo', async () => {
+  const { sync, map } = onDisk();
+  const setting = map.set('k', 'v');
+  const next = map.entries().next();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(await seen(next), ['delayed']);
+  sync();
+  await setting;
+  assert.deepEqual(String((await next).value?.key), 'k');
+});
+
 test('no result is delivered while all are delayed', async () => {
   const { delay, sync, map } = onDisk();
   delay.delaysAll = true;

@@ -7,6 +7,7 @@ import { linesOf } from '../config/finding.ts';
 import { GridMap } from '../local/grid-map.ts';
 import { GridQueue } from '../local/grid-queue.ts';
 import { LocalData } from '../local/local-data.ts';
+import { type ListedMap, type ListOptions, listMaps } from '../local/local-lists.ts';
 import { LocalResults } from '../local/local-results.ts';
 import { type BytesOrText, KEY_BYTES_MAX, PlainBytes } from '../local/plain-bytes.ts';
 import { loadConfig, refusedFault } from '../member/load.ts';
@@ -61,6 +62,14 @@ export class EmbeddedMember {
   /** Returns the map of that name, 1 to 65,536 bytes. A map exists while it has entries. */
   map(name: BytesOrText): GridMap {
     return new GridMap(this.#data, this.#nameOf(name));
+  }
+
+  /**
+   * Iterates over the maps that have entries, in no order. A map that has entries throughout is
+   * returned at least once, by an embedded engine exactly once.
+   */
+  maps(options: ListOptions = {}): AsyncIterableIterator<ListedMap> {
+    return listMaps(this.#data, options);
   }
 
   /** Returns the queue of that name, 1 to 65,536 bytes. A queue exists while it has items. */

@@ -13,6 +13,7 @@ import {
 } from '../engine/engine.ts';
 import { conditionOf, INVALID_MATCH, tagOf } from '../engine/entity-tag.ts';
 import type { LocalData, StoredEntry, StoredValue } from './local-data.ts';
+import { type ListedEntry, type ListOptions, listEntries, listKeys } from './local-lists.ts';
 import { LocalName } from './local-name.ts';
 import type { BytesOrText } from './plain-bytes.ts';
 
@@ -56,6 +57,7 @@ export interface SetOptions extends ChangeConditions {
  */
 export class GridMap {
   readonly name: string;
+  readonly #fullName: LocalName;
   readonly #name: Span;
   /** The name as shown in messages. */
   readonly #shown: string;
@@ -65,7 +67,8 @@ export class GridMap {
 
   /** @internal */
   constructor(data: LocalData, name: Span) {
-    const { span, text, shown } = new LocalName(name);
+    this.#fullName = new LocalName(name);
+    const { span, text, shown } = this.#fullName;
     this.name = text;
     this.#name = span;
     this.#shown = shown;
@@ -195,6 +198,20 @@ export class GridMap {
   size(): Promise<number> {
     const { engine } = this.#data;
     return this.#data.count(this.#shown, (receiver) => engine.size(this.#name, receiver));
+  }
+
+  /**
+   * Iterates over the keys, in no order. A key that exists throughout is returned at least once, by
+   * an embedded engine exactly once. The map may change meanwhile. Each step rejects with the errors
+   * that `get` rejects with.
+   */
+  keys(options: ListOptions = {}): AsyncIterableIterator<Uint8Array> {
+    return listKeys(this.#data, this.#fullName, options);
+  }
+
+  /** Iterates over the entries, as `keys` does over keys. */
+  entries(options: ListOptions = {}): AsyncIterableIterator<ListedEntry> {
+    return listEntries(this.#data, this.#fullName, options);
   }
 
   #set(key: BytesOrText, value: BytesOrText, options: SetOptions, receiver: Receiver): void {

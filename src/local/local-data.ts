@@ -53,6 +53,7 @@ export class LocalData {
   readonly lifetimes: LocalParts['lifetimes'];
   readonly answers: LocalResults;
   readonly keys = new PlainBytes('key', KEY_BYTES_MAX);
+  readonly prefixes = new PlainBytes('prefix', KEY_BYTES_MAX);
   readonly values = new PlainBytes('value', VALUE_BYTES_MAX);
   readonly contentTypes = new ContentTypes();
   readonly #parts: LocalParts;

@@ -49,6 +49,11 @@ export class PlainBytes {
     return this.span.set(bytes, 0, bytes.length);
   }
 
+  /** Returns a span of a copy of the bytes; see `of`. */
+  copyOf(value: BytesOrText): Span {
+    return Span.of(this.of(value).toBuffer());
+  }
+
   #ofText(text: string): Span {
     const { length } = text;
     const scratch = this.#scratch;
