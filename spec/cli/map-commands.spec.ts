@@ -173,6 +173,23 @@ test('a list of more than a page is printed whole', async () => {
   assert.equal(limited.output.trim().split('\n').length, 10_500);
 });
 
+test('map lookup prints the entries of keys; exit code 1 if one is missing', async () => {
+  await fill('found', ['a', 'b']);
+  const both = await run('map', 'lookup', 'found', 'b', 'a');
+  assert.equal(both.code, 0);
+  const entry = (key: string) => ({ key, length: 1, value: key });
+  assert.deepEqual(objects(both.output), [entry('b'), entry('a')]);
+  const one = await run('map', 'lookup', 'found', 'a', 'no');
+  assert.equal(one.code, 1);
+  assert.deepEqual(objects(one.output), [entry('a'), { key: 'no', absent: true }]);
+  const file = fileOf('{"keyBase64":"YQ=="}\n\n{"key":"b"}');
+  const { code, output } = await run('map', 'lookup', 'found', '--file', file);
+  assert.equal(code, 0);
+  assert.deepEqual(objects(output), [entry('a'), entry('b')]);
+  const twice = await run('map', 'lookup', 'found', 'a', '--file', file);
+  assert.deepEqual([twice.code, twice.errors], [2, 'Cannot use keys and --file at once\n']);
+});
+
 test('map bulk makes the changes of its lines, and prints the result of each', async () => {
   const bulk = async (...lines: unknown[]) => {
     const text = lines.map((line) => JSON.stringify(line)).join('\n');

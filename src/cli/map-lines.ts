@@ -111,13 +111,13 @@ export async function lookUp(
     await print(streams, block);
   };
   if (keys.length === 0) {
-    await sendInput(client, streams, LOOKUP, map, file, onResults);
+    await sendInput(client, streams, ROUTES.lookUpEntries, map, file, onResults);
     return code;
   }
   if (file !== undefined) throw new TypeError('Cannot use keys and --file at once');
   for (const key of keys) refuseReplaced('key', key);
   const lines = keys.map((key) => Buffer.from(`${JSON.stringify({ key })}\n`));
-  await sendLines(client, LOOKUP, map, lines, onResults);
+  await sendLines(client, ROUTES.lookUpEntries, map, lines, onResults);
   return code;
 }
 
@@ -159,4 +159,3 @@ const OF_ENTRY: ReadonlySet<number> = new Set([404, 409, 412]);
 /** The end of a line of a key without an entry; a text has no quotes that are not escaped. */
 const ABSENT = Buffer.from(',"absent":true}\n');
 const NO_BLOCK = Buffer.alloc(0);
-const LOOKUP: Route = { ...ROUTES.changeEntries, path: 'v1/maps/{map}/lookup' };
