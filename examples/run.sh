@@ -25,6 +25,12 @@ examples=(
   work-queue/work_queue.py
   sessions/try.sh
   cache/demo.mjs
+  lock/lock.sh
+  lock/lock.py
+  counter/counter.sh
+  counter/counter.py
+  export/export.sh
+  export/export.mjs
 )
 
 # need MESSAGE COMMAND...: exits with 77 and the message unless the command succeeds.
@@ -55,7 +61,7 @@ start() {
   built=$(mktemp -d)
   trap "rm -r '$built'" EXIT
   case $1 in
-    ten-calls/curl.sh)
+    ten-calls/curl.sh | lock/*.sh | counter/*.sh | export/*.sh)
       need 'needs curl: apt-get install curl' command -v curl
       sh "$file" ;;
     ten-calls/python-requests.py)
