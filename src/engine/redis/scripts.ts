@@ -44,13 +44,15 @@ export function isUnwritten(
 
 /**
  * Returns the lines up to the first that writes, except those within functions, which are called
- * from anywhere.
+ * from anywhere; all lines of a script that writes nothing.
  */
 function linesTillWrite(source: string): ReadonlySet<number> {
   const lines = new Set<number>();
+  const isRead = !WRITE.test(source);
   let isInFunction = false;
   for (const [index, line] of source.split('\n').entries()) {
-    if (line.startsWith('local function')) isInFunction = !/\bend$/.test(line);
+    if (isRead) lines.add(index + 1);
+    else if (line.startsWith('local function')) isInFunction = !/\bend$/.test(line);
     else if (isInFunction) isInFunction = line !== 'end';
     else {
       lines.add(index + 1);
