@@ -3,6 +3,8 @@
  * and values are strings with a character per byte, so that their order is that of the bytes.
  */
 
+import { scanTable } from './fake-scan.ts';
+
 /** A reply, or an element of one. A Status is `+OK`. */
 export type Value = string | number | null | Status | readonly Value[];
 
@@ -31,7 +33,7 @@ interface Key {
 }
 
 const WRONG_TYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value';
-/** Size up to which ZSCAN returns a whole set, as Redis does. */
+/** Size up to which ZSCAN and HSCAN return all elements, as Redis does. */
 const COMPACT_MAX = 128;
 
 type Command = (data: FakeData, words: readonly string[]) => Value;
@@ -50,10 +52,17 @@ interface CommandRow {
 export class FakeData {
   readonly #keys = new Map<string, Key>();
   readonly #now: () => number;
+  readonly #run: () => string;
 
-  /** `now`: the server's time, in ms. */
-  constructor(now: () => number) {
+  /** `now`: the server's time, in ms. `run` returns the name of the server's run. */
+  constructor(now: () => number, run = () => '') {
     this.#now = now;
+    this.#run = run;
+  }
+
+  /** The name of the server's run, on which the order of scans depends. */
+  get runName(): string {
+    return this.#run();
   }
 
   /** Executes a command of DATA_COMMANDS. Throws ErrorReply. */
@@ -224,6 +233,7 @@ export const DATA_COMMANDS: Readonly<Record<string, CommandRow>> = {
     },
     WRITES,
   ),
+  HSCAN: row(3, hscan),
   HINCRBY: row(
     -4,
     (data, [, key = '', field = '', by = '']) => {
@@ -316,6 +326,21 @@ function hset(data: FakeData, [, key = '', ...pairs]: readonly string[]): Value 
   const { size } = hash;
   for (let at = 0; at < pairs.length; at += 2) hash.set(pairs[at]!, pairs[at + 1]!);
   return hash.size - size;
+}
+
+function hscan(
+  data: FakeData,
+  [, key = '', cursor = '', , count = '10']: readonly string[],
+): Value {
+  const from = Number(cursor);
+  if (!/^\d+$/.test(cursor)) throw new ErrorReply('ERR invalid cursor');
+  const hash = data.get(key, 'hash') ?? new Map<string, string>();
+  const names = [...hash.keys()];
+  const [next, found] =
+    names.length <= COMPACT_MAX
+      ? ['0', names]
+      : scanTable(names, data.runName, from % 2 ** 32, integerOf(count));
+  return [next, found.flatMap((name) => [name, hash.get(name)!])];
 }
 
 /** Of the options only LT. */

@@ -22,9 +22,11 @@ import {
   REMOVE,
   TAKE,
 } from '../../src/engine/redis/queue-scripts.ts';
+import { LIST_ENTRIES } from '../../src/engine/redis/scan-script.ts';
 import { ErrorReply, type Value } from './fake-data.ts';
+import { listEntries } from './fake-list-script.ts';
 import { MEMBER_FUNCTIONS } from './fake-member-scripts.ts';
-import { nowOf, type ScriptFunction, type ScriptRun } from './script-run.ts';
+import { headLength, nowOf, type ScriptFunction, type ScriptRun } from './script-run.ts';
 
 const WAITING_SECONDS = 86400;
 const TAKEN_BYTES_MAX = 1024 * 1024;
@@ -84,15 +86,6 @@ const setIf: ScriptFunction = (
 };
 
 const DECIMAL = /^-?\d{1,19}$/;
-
-/** Returns the length of the header of a stored value. */
-function headLength(value: string): number {
-  const flags = value.charCodeAt(0);
-  const length = 9 + ((flags & 4) === 0 ? 0 : 6) + ((flags & 8) === 0 ? 0 : 10);
-  if ((flags & 1) !== 0) return length + 1;
-  if ((flags & 2) === 0) return length;
-  return length + 2 + value.charCodeAt(length) * 256 + value.charCodeAt(length + 1);
-}
 
 const add: ScriptFunction = (
   run,
@@ -389,6 +382,7 @@ export const SCRIPT_FUNCTIONS: ReadonlyMap<string, ScriptFunction> = new Map(
       [REMOVE, remove],
       [GIVE_BACK, giveBack],
       [PUT_OUT, putOut],
+      [LIST_ENTRIES, listEntries],
       ...MEMBER_FUNCTIONS,
     ] as const
   ).map(([{ source }, run]) => [shaOf(source), run]),

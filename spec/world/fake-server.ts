@@ -17,6 +17,7 @@ import {
   type Value,
   wrongCount,
 } from './fake-data.ts';
+import { scanTable } from './fake-scan.ts';
 import { SCRIPT_FUNCTIONS, shaOf } from './fake-scripts.ts';
 import type { EndObserver, ServerEnd } from './network.ts';
 import { Replication } from './replication.ts';
@@ -94,7 +95,10 @@ export class FakeServer {
     this.world = world;
     this.address = { host: '127.0.0.1', port: world.network.newPort() };
     this.runId = shaOf(addressText(this.address));
-    this.data = new FakeData(() => this.now);
+    this.data = new FakeData(
+      () => this.now,
+      () => this.runId,
+    );
     this.replication = new Replication(this);
     if (script !== undefined) this.script = script;
     this.listen();
@@ -478,6 +482,8 @@ const SERVER_COMMANDS: Readonly<Record<string, ServerCommand>> = {
     const replicas = Array.from({ length: connectedReplicaCount }, () => ['h', '1', '0']);
     return ['master', 0, replicas];
   },
+  SCAN: ({ data }, [, cursor = '', , pattern = '', , count = '10']) =>
+    scanKeys(data, cursor, pattern, Number(count)),
   FLUSHALL: ({ data }) => {
     data.clear();
     return SERVED;
@@ -512,6 +518,17 @@ const SERVER_COMMANDS: Readonly<Record<string, ServerCommand>> = {
   },
   SPUBLISH: (server, [, channel = '', text = '']) => server.publish('smessage', channel, text),
 };
+
+/** Of the patterns those whose `*` are the second character and the last one. */
+function scanKeys(data: FakeData, cursor: string, pattern: string, count: number): Value {
+  const source = pattern
+    .replace(/[.+^$(){}|]/g, '\\$&')
+    .replace(/^\\{\*\\}/, '\\{[^]*\\}')
+    .replace(/\*$/, '[^]*');
+  const isOne = new RegExp(`^${source}$`, 's');
+  const [next, found] = scanTable(data.names, data.runName, Number(cursor), count);
+  return [next, found.filter((key) => isOne.test(key))];
+}
 
 /** Executes CONFIG SET for the limits that make a server refuse changes. */
 function configure(server: FakeServer, [name, value = '']: readonly string[]): Value {

@@ -24,3 +24,12 @@ export function nowOf({ texts }: ScriptRun): number {
   const [seconds, micros] = texts('TIME');
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
+
+/** Returns the length of the header of a stored value. */
+export function headLength(value: string): number {
+  const flags = value.charCodeAt(0);
+  const length = 9 + ((flags & 4) === 0 ? 0 : 6) + ((flags & 8) === 0 ? 0 : 10);
+  if ((flags & 1) !== 0) return length + 1;
+  if ((flags & 2) === 0) return length;
+  return length + 2 + value.charCodeAt(length) * 256 + value.charCodeAt(length + 1);
+}

@@ -266,7 +266,11 @@ export interface Engine {
    * each entry on its own. UNKNOWN: no entry that may be lost has been passed.
    */
   entries(map: Span, prefix: Span, place: Span, count: number, receiver: EntryReceiver): void;
-  /** As entries, for the names of maps that have entries, or queues that have items. */
+  /**
+   * As entries, for the names of maps that have entries, or queues that have items. A call may take
+   * long, but holds up nothing else. An engine on a Cluster may leave out a name whose only keys move
+   * to another server during the call.
+   */
   names(kind: NameKind, prefix: Span, place: Span, count: number, receiver: NameReceiver): void;
 
   /** APPLIED, QUEUE_FULL or MEMORY_FULL. */

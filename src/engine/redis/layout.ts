@@ -52,6 +52,8 @@ export class Layout {
   readonly #tags: readonly string[];
   readonly #slots: Uint16Array;
   readonly #owner: string;
+  /** By tag. */
+  #partitions: ReadonlyMap<string, number> | undefined;
   /** By kind, then partition. Those of a kind share one block of memory. */
   readonly #prefixes: Span[][] = [];
   readonly #key = new KeyWords();
@@ -90,6 +92,27 @@ export class Layout {
     return Buffer.from(`{${this.#tags[0]}}${this.#owner}${CLUSTER_LETTER}:${name}`);
   }
 
+  /** Returns the partition of a key of the kind; undefined if it is no such key of this cluster. */
+  partitionOfKey(kind: KeyKind, key: Buffer): number | undefined {
+    this.#partitions ??= new Map(this.#tags.map((tag, partition) => [tag, partition]));
+    const partition = this.#partitions.get(key.toString('latin1', 1, key.indexOf('}')));
+    if (partition === undefined) return undefined;
+    const { bytes, start, length } = this.prefix(kind, partition);
+    const isOne = bytes.compare(key, 0, length, start, start + length) === 0;
+    return isOne ? partition : undefined;
+  }
+
+  /**
+   * Returns the pattern of the keys of some kinds whose names begin with the prefix, in the syntax
+   * of SCAN.
+   */
+  scanPattern(kinds: readonly KeyKind[], prefix: Buffer): Buffer {
+    const letters = kinds.map((kind) => LETTERS[kind]).join('');
+    const owner = escapedPattern(Buffer.from(this.#owner).toString('latin1'));
+    const name = escapedPattern(prefix.toString('latin1'));
+    return Buffer.from(`{*}${owner}[${letters}]:${name}*`, 'latin1');
+  }
+
   /**
    * Returns the pattern of all keys, or channels, of a kind, in the syntax of access control lists.
    */
@@ -104,7 +127,7 @@ export class Layout {
 
   /** Replaces spaces, which access control lists do not accept. */
   #pattern(letter: string): string {
-    const owner = this.#owner.replace(/[*?[\]\\]/g, '\\$&').replaceAll(' ', '?');
+    const owner = escapedPattern(this.#owner).replaceAll(' ', '?');
     return `{*}${owner}${letter}:*`;
   }
 
@@ -118,6 +141,11 @@ export class Layout {
       return new Span().setViewed(bytes, view, start, end);
     });
   }
+}
+
+/** Returns the pattern that matches only the text. */
+function escapedPattern(text: string): string {
+  return text.replace(/[*?[\]\\]/g, '\\$&');
 }
 
 /** The tags of the last layout. Computing them takes milliseconds; members mostly share them. */

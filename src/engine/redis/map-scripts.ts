@@ -34,6 +34,18 @@ local function present(value)
 end
 `;
 
+/** A function that scripts share: the length of the header of a stored value. */
+export const HEAD_LENGTH = `
+local function headLength(value)
+  local flags, length = string.byte(value, 1), 9
+  if math.floor(flags / 4) % 2 == 1 then length = length + 6 end
+  if math.floor(flags / 8) % 2 == 1 then length = length + 10 end
+  if flags % 2 == 1 then return length + 1 end
+  if math.floor(flags / 2) % 2 == 0 then return length end
+  return length + 2 + string.byte(value, length + 1) * 256 + string.byte(value, length + 2)
+end
+`;
+
 /**
  * The condition of a change, as three arguments: '1' if there must be an entry, '0' if there must be
  * none, otherwise empty; the versions of which the entry has one, without gaps, or '*' for any
@@ -92,15 +104,7 @@ return made`,
  * header of a new entry, and its expiry time or 0. Returns the sum as text, or 0 if there is none.
  */
 export const ADD = script(
-  `${SHARED}
-local function headLength(value)
-  local flags, length = string.byte(value, 1), 9
-  if math.floor(flags / 4) % 2 == 1 then length = length + 6 end
-  if math.floor(flags / 8) % 2 == 1 then length = length + 10 end
-  if flags % 2 == 1 then return length + 1 end
-  if math.floor(flags / 2) % 2 == 0 then return length end
-  return length + 2 + string.byte(value, length + 1) * 256 + string.byte(value, length + 2)
-end
+  `${SHARED}${HEAD_LENGTH}
 local function timeText(value)
   local text = ''
   for index = 5, 0, -1 do text = text .. string.char(math.floor(value / 256 ^ index) % 256) end

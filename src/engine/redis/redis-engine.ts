@@ -9,7 +9,16 @@ import type { Span } from '../../base/span.ts';
 import type { ChangeWork, MemberLife } from '../../cluster/membership.ts';
 import { type MembershipStore, PLACES } from '../../cluster/membership-store.ts';
 import type { Condition } from '../condition.ts';
-import { CLOSED, type Engine, type Lifetime, NO_TICKET, type Receiver } from '../engine.ts';
+import {
+  CLOSED,
+  type Engine,
+  type EntryReceiver,
+  type Lifetime,
+  type NameKind,
+  type NameReceiver,
+  NO_TICKET,
+  type Receiver,
+} from '../engine.ts';
 import { HybridClock } from '../hybrid-clock.ts';
 import { DepartedMembers } from './departed-members.ts';
 import { Dispatcher } from './dispatcher.ts';
@@ -30,6 +39,9 @@ import { RedisMembershipStore } from './redis-membership-store.ts';
 import { RedisQueues } from './redis-queues.ts';
 import { Results } from './redis-result.ts';
 import { Rights } from './rights.ts';
+import { LIST_ENTRIES } from './scan-script.ts';
+import { listEntries } from './scanned-entries.ts';
+import { listNames } from './scanned-names.ts';
 import { ServerTime } from './server-time.ts';
 import { evictionText } from './server-warnings.ts';
 import type { Servers, ServersObserver } from './servers.ts';
@@ -90,7 +102,7 @@ export class RedisEngine implements Engine, ChangeWork {
   readonly #maps: RedisMaps;
   readonly #queues: RedisQueues;
   readonly #membershipStore: RedisMembershipStore;
-  readonly #whole: Parameters<typeof clear>[0];
+  readonly #whole: Parameters<typeof clear>[0] & Parameters<typeof listNames>[0];
   readonly #counter = { count: 0, lostCount: 0 };
   readonly #namePrefix: string;
   /** Number of operations whose outcome was unknown, since the start. */
@@ -106,7 +118,7 @@ export class RedisEngine implements Engine, ChangeWork {
     this.#options = options;
     this.#clock = clock;
     const time = new ServerTime(clock);
-    const scripts = [...MAP_SCRIPTS, ...QUEUE_SCRIPTS, ...MEMBER_SCRIPTS];
+    const scripts = [...MAP_SCRIPTS, LIST_ENTRIES.source, ...QUEUE_SCRIPTS, ...MEMBER_SCRIPTS];
     const mayChange = () => this.#life.hasLease;
     this.#namePrefix = namePrefix(clusterName);
     const connectionName = () => this.#life.uuid && this.#namePrefix + this.#life.uuid;
@@ -155,7 +167,7 @@ export class RedisEngine implements Engine, ChangeWork {
       queueReplicaCount: (queue) => options.queueReplicaCount(queue) ?? servers.usualReplicaCount,
     });
     this.#maps = new RedisMaps({ ...common, time, versions });
-    this.#whole = { ...common, now: () => time.wall() };
+    this.#whole = { ...common, servers, now: () => time.wall() };
     const membershipStore = new RedisMembershipStore({
       clock,
       servers,
@@ -287,14 +299,14 @@ export class RedisEngine implements Engine, ChangeWork {
     sizeOf(this.#whole, map, receiver);
   }
 
-  /** Not supported yet. */
-  entries(_map: Span, _prefix: Span, _place: Span, _count: number, receiver: Receiver): void {
-    this.#refuse(receiver);
+  entries(map: Span, prefix: Span, place: Span, count: number, receiver: EntryReceiver): void {
+    if (this.#isStopped) return this.#refuse(receiver);
+    listEntries(this.#whole, map, prefix, place, count, receiver);
   }
 
-  /** Not supported yet. */
-  names(_kind: string, _prefix: Span, _place: Span, _count: number, receiver: Receiver): void {
-    this.#refuse(receiver);
+  names(kind: NameKind, prefix: Span, place: Span, count: number, receiver: NameReceiver): void {
+    if (this.#isStopped) return this.#refuse(receiver);
+    listNames(this.#whole, kind, prefix, place, count, receiver);
   }
 
   offer(queue: Span, value: Span, contentType: Span, receiver: Receiver): void {

@@ -232,14 +232,7 @@ class Reading implements Work<Receiver> {
     const connection = read.connection!;
     if (stored.maxIdleSeconds !== 0)
       this.#maps.touch(read.partition, connection.copyCommand(), stored);
-    const result = results.begin(FOUND, connection);
-    result.value.copyFrom(stored.value);
-    result.contentType.copyFrom(stored.contentType);
-    result.version.set(stored.versionLow, stored.versionHigh);
-    const { endMs, lastMs, maxIdleSeconds } = stored;
-    const liveEndMs = maxIdleSeconds === 0 ? endMs : lastMs;
-    if (liveEndMs !== 0) result.timeToLiveMs = liveEndMs - time.wall();
-    result.maxIdleSeconds = maxIdleSeconds;
+    const result = results.begin(FOUND, connection).setEntry(stored, time.wall());
     this.#reads.give(read);
     results.deliver(read.subject, result);
   }

@@ -7,6 +7,7 @@ import type { Pin } from '../../base/pin.ts';
 import { Span } from '../../base/span.ts';
 import {
   APPLIED,
+  type EntryReceiver,
   NO_HOLD,
   NOT_COUNTED,
   type OperationResult,
@@ -15,6 +16,7 @@ import {
   type Receiver,
 } from '../engine.ts';
 import { Version } from '../version.ts';
+import type { StoredValue } from './stored-value.ts';
 
 /** The connection that holds the bytes of a value. */
 interface Source {
@@ -45,6 +47,7 @@ class RedisResult implements OperationResult {
     // Results of changes never have them.
     if (this.value.end > 0) this.value.clear();
     if (this.contentType.end > 0) this.contentType.clear();
+    if (this.place.end > 0) this.place.clear();
     this.count = 0;
     this.hold = NO_HOLD;
     this.version.clear();
@@ -53,6 +56,18 @@ class RedisResult implements OperationResult {
     this.maxIdleSeconds = 0;
     this.reason = 0;
     this.#source = source;
+    return this;
+  }
+
+  /** Sets the fields of an entry that has not expired at the time. */
+  setEntry(stored: StoredValue, nowMs: number): this {
+    const { endMs, lastMs, maxIdleSeconds } = stored;
+    this.value.copyFrom(stored.value);
+    this.contentType.copyFrom(stored.contentType);
+    this.version.set(stored.versionLow, stored.versionHigh);
+    const liveEndMs = maxIdleSeconds === 0 ? endMs : lastMs;
+    if (liveEndMs !== 0) this.timeToLiveMs = liveEndMs - nowMs;
+    this.maxIdleSeconds = maxIdleSeconds;
     return this;
   }
 
@@ -86,6 +101,16 @@ export class Results {
     this.#depth++;
     try {
       receiver.onResult(result);
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  /** Delivers an entry of a list; the result of the list follows. */
+  deliverEntry(receiver: EntryReceiver, key: Span, entry: RedisResult, length: number): void {
+    this.#depth++;
+    try {
+      receiver.onEntry(key, entry, length);
     } finally {
       this.#depth--;
     }

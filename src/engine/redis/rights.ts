@@ -49,7 +49,7 @@ const PARTITION = 0;
 
 /** The commands that are used with each kind of key, in scripts or directly. */
 const OF_KEYS: readonly (readonly [KeyKind, string])[] = [
-  [MAP, 'EXISTS HDEL HEXISTS HGET HLEN HSET UNLINK'],
+  [MAP, 'EXISTS HDEL HEXISTS HGET HLEN HSCAN HSET UNLINK'],
   [EXPIRIES, 'EXISTS UNLINK ZADD ZCOUNT ZRANGE ZRANGEBYSCORE ZREM ZSCAN'],
   [EXPIRING, 'ZADD ZRANGEBYSCORE ZREM'],
   [ITEMS, 'EXISTS LINDEX LLEN LPOP RPUSH'],
@@ -98,6 +98,7 @@ const PLAIN: readonly Trial[] = [
   ...['PING', 'ROLE', 'TIME', 'CLIENT INFO'].map((command) => trial(command)),
   trial('ECHO', '0'),
   trial('INFO', 'server'),
+  trial('SCAN', '0', 'COUNT', '1'),
   trial('WAIT', '0', '0'),
   trial('CLIENT SETNAME', ''),
   trial('CLIENT LIST', 'ID', '0'),
