@@ -40,11 +40,13 @@ export class EngineServer {
   }
 }
 
-/** Runs a server for the tests of the suite, or of the file, that calls this. */
-export function serverForTests(): Pick<EngineServer, 'port'> {
+/**
+ * Runs a server for the tests of the suite, or of the file, that calls this. `words` are settings.
+ */
+export function serverForTests(...words: readonly string[]): Pick<EngineServer, 'port'> {
   let server: EngineServer;
   before(async () => {
-    server = await EngineServer.start();
+    server = await EngineServer.start(...words);
   });
   after(() => server.stop());
   return {

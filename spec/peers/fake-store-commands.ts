@@ -20,6 +20,7 @@ import {
   REMOVE,
   TAKE,
 } from '../../src/engine/redis/queue-scripts.ts';
+import { LIST_ENTRIES } from '../../src/engine/redis/scan-script.ts';
 import type { Script } from '../../src/engine/redis/scripts.ts';
 import { shaOf } from '../world/fake-scripts.ts';
 import type { FakeServer } from '../world/fake-server.ts';
@@ -28,6 +29,7 @@ import { CommandPair } from './command-pair.ts';
 const SCRIPTS = [
   ...[SET_WITH_END, SET_IF, ADD, DELETE_IF, SWEEP, PURGE, TOUCH],
   ...[OFFER, PEEK, COUNT, TAKE, REMOVE, GIVE_BACK, PUT_OUT],
+  LIST_ENTRIES,
 ];
 /** Number of names of each kind: few, so that commands meet the data of others. */
 const NAMES = 3;
@@ -79,7 +81,8 @@ class RandomCommands {
   next(): string[][] {
     const kind = this.#random.below(10);
     if (kind < 3) return [this.#plain()];
-    return kind < 6 ? [this.#ofMap()] : this.#ofQueue();
+    if (kind < 6) return [this.#ofMap()];
+    return kind < 9 ? this.#ofQueue() : this.#ofList();
   }
 
   #chosen<Item>(items: readonly Item[]): Item {
@@ -201,6 +204,27 @@ class RandomCommands {
       this.#call(PURGE, keys, '0', limit, `${name}`),
       this.#call(TOUCH, keys.slice(0, 2), ...touched),
     ]);
+  }
+
+  /** Commands on a compact hash, which any server returns as a whole and in the same order. */
+  #ofList(): string[][] {
+    const hash = this.#name('compact');
+    const value = () => `\x10${this.#version()}${'x'.repeat(this.#random.below(40))}`;
+    const hashes = ['', '4000000000000000', '8000000000000000', 'f000000000000000'];
+    const place = this.#chosen([
+      ['0', '', '0', this.#chosen(hashes)],
+      ['0', '', `${1 + this.#random.below(3)}`, this.#chosen(hashes)],
+      ['7', 'ffffffff', '0', ''],
+    ]);
+    const limits = [`${1 + this.#random.below(6)}`, this.#chosen(['1', '50', '32768'])];
+    const more = [...limits, '10', '10000', this.#chosen(['0', '1'])];
+    const prefix = this.#chosen(['', '', 'field', this.#field().slice(0, 7), 'x']);
+    return [
+      ['HSET', hash, this.#field(), value(), this.#field(), value()],
+      ['HDEL', hash, this.#field()],
+      ['HSCAN', hash, '0', 'COUNT', '5'],
+      this.#call(LIST_ENTRIES, [hash], prefix, ...place, ...more),
+    ];
   }
 
   /** A stored value that is mostly a number, without a max idle: it depends on the time. */

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { APPLIED } from '../../src/engine/engine.ts';
+import { APPLIED, LIST_START, LISTED, UNREACHABLE } from '../../src/engine/engine.ts';
 import { Layout } from '../../src/engine/redis/layout.ts';
 import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
 import { engineSuite } from '../engine/engine.case.ts';
@@ -28,6 +28,8 @@ const DEADLINE_MS = 3000;
 const PROBES = 'probes';
 /** Number of slots that move, each with a partition. */
 const MOVED_SLOTS = 6;
+/** More keys in each of a few partitions than a compact hash has. */
+const LISTED_KEYS = 5000;
 const LAYOUT = new Layout('any', 271);
 
 function openEngine(url: string, options: Partial<StoreEngineOptions> = {}): Promise<RedisEngine> {
@@ -103,6 +105,37 @@ describe('on a Cluster', () => {
       assert.deepEqual(writes.outcomes(), [APPLIED]);
       await writes.check();
       for (const each of offers) await each.check();
+    });
+  });
+
+  test('a list passes all entries while slots move', async () => {
+    await withEngine(group.url, async (engine) => {
+      const migration = await SlotMigration.plan(group.servers, MOVED_SLOTS);
+      const keys = await setKeysIn(engine, migration.partitions);
+      const migrated = sleep(50).then(() => migration.run());
+      for (let rounds = 0; rounds < 2 || migration.keyCount < MOVED_SLOTS; rounds++) {
+        await assertListed(engine, keys, async () => {});
+      }
+      await migrated;
+      await assertListed(engine, keys, async () => {});
+    });
+  });
+
+  test('a list passes all entries although replicas replace their primaries', async () => {
+    await withEngine(group.url, async (engine) => {
+      const keys = await setKeysIn(engine, [0, 100, 200, 270]);
+      await assertListed(engine, keys, async (calls) => {
+        if (calls !== 10 && calls !== 60) return;
+        for (const replica of await serversAmong(group.servers, 'slave')) {
+          await until(async () => {
+            // A failover may end without an effect.
+            await replica.ask('CLUSTER', 'FAILOVER').catch(() => {});
+            await sleep(200);
+            return (await serversAmong([replica], 'master')).length === 1;
+          });
+        }
+      });
+      await untilReplicated(group.servers, 3);
     });
   });
 
@@ -208,19 +241,59 @@ async function untilWritable(engine: RedisEngine, writes: Writes): Promise<void>
   await writes.end();
 }
 
+/** Sets entries of `listed` in the partitions. Resolves with their keys. */
+async function setKeysIn(engine: RedisEngine, partitions: readonly number[]): Promise<string[]> {
+  const keys: string[] = [];
+  for (let number = 0; keys.length < LISTED_KEYS; number++) {
+    const key = `key ${number}`;
+    if (partitions.includes(LAYOUT.partitionOf(span(key)))) keys.push(key);
+  }
+  const asker = new Asker(engine);
+  const sets = keys.map((key) => asker.set('listed', key, 'v'));
+  for (const { outcome } of await Promise.all(sets)) assert.equal(outcome, APPLIED);
+  return keys;
+}
+
+/** Lists `listed`; `between` is called after each call of the list. */
+async function assertListed(
+  engine: RedisEngine,
+  keys: readonly string[],
+  between: (calls: number) => Promise<void>,
+): Promise<void> {
+  const asker = new Asker(engine);
+  const missing = new Set(keys);
+  let calls = 0;
+  for (let place = LIST_START.bytes.toString('latin1'); place !== ''; ) {
+    const { entries, seen } = await asker.entries('listed', { place, count: 50 });
+    for (const { key } of entries) missing.delete(key);
+    if (seen?.outcome === LISTED) place = seen.place;
+    else assert.equal(seen?.outcome, UNREACHABLE);
+    await between(++calls);
+  }
+  assert.deepEqual([...missing], []);
+  assert.ok(calls >= keys.length / 50);
+}
+
 async function primaryAmong(servers: readonly GroupServer[]): Promise<GroupServer> {
   const [first] = await primariesAmong(servers);
   if (first === undefined) throw new Error('no primary');
   return first;
 }
 
-async function primariesAmong(servers: readonly GroupServer[]): Promise<GroupServer[]> {
-  const primaries: GroupServer[] = [];
+function primariesAmong(servers: readonly GroupServer[]): Promise<GroupServer[]> {
+  return serversAmong(servers, 'master');
+}
+
+async function serversAmong(
+  servers: readonly GroupServer[],
+  role: 'master' | 'slave',
+): Promise<GroupServer[]> {
+  const found: GroupServer[] = [];
   for (const server of servers) {
-    const role = await server.ask('ROLE');
-    if (Array.isArray(role) && role[0] === 'master') primaries.push(server);
+    const reply = await server.ask('ROLE');
+    if (Array.isArray(reply) && reply[0] === role) found.push(server);
   }
-  return primaries;
+  return found;
 }
 
 /** Waits until there are `count` primaries, each with a replica. */

@@ -17,6 +17,7 @@ import { valkeyServer } from './tools.ts';
 // Set before the suites are loaded, whose titles name the server.
 process.env.ENGINE_SERVER = valkeyServer();
 await import('./redis-engine.peers.ts');
+await import('./lists.peers.ts');
 await import('./rest-on-servers.peers.ts');
 await import('./redis-cluster.peers.ts');
 await import('./rights.peers.ts');
