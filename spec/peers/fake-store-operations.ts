@@ -1,7 +1,13 @@
 /** Random operations of an engine on a fake server, and of one on a real server. */
 import assert from 'node:assert/strict';
 import type { Random } from '../../bench/harness.ts';
-import { FOREVER, FOUND, NO_HOLD } from '../../src/engine/engine.ts';
+import {
+  FOREVER,
+  FOUND,
+  LIST_PLACE_BYTES,
+  type NameKind,
+  NO_HOLD,
+} from '../../src/engine/engine.ts';
 import type { Version } from '../../src/engine/version.ts';
 import { Asker, type Seen, type Waiting } from '../engine/results.ts';
 import { subjectCapacity } from '../engine/subject.ts';
@@ -19,6 +25,8 @@ const TURN_MAX = 12;
 /** Of this many holds, or takes that wait, any may end. */
 const ENDED_MAX = 1000;
 const WAIT_MS = 3_600_000;
+/** A place after all elements. */
+const LAST_PLACE = Buffer.alloc(LIST_PLACE_BYTES, 255);
 
 /** An engine, with what the test knows of its results. */
 interface Side {
@@ -113,16 +121,35 @@ function callsOf(random: Random): Call[] {
 function readOf(random: Random): Call {
   const { map, key } = entryOf(random);
   const queue = QUEUES[random.below(QUEUES.length)]!;
-  const kind = random.below(8);
+  const kind = random.below(10);
   if (kind === 0) return ({ asker }) => asker.size(map);
   if (kind === 1) return ({ asker }) => asker.peek(queue);
   if (kind === 2) return ({ asker }) => asker.queueSize(queue);
+  const count = 1 + random.below(20);
+  if (kind === 3) return ({ asker }) => entriesOf(asker, map, count);
+  const names = random.below(2) === 0 ? 'map' : 'queue';
+  if (kind === 4) return ({ asker }) => namesOf(asker, names, count);
   return async ({ asker, versions }) => {
     const seen = await asker.get(map, key);
     if (seen.outcome === FOUND) versions.set(map + key, seen.version);
     else versions.delete(map + key);
     return seen;
   };
+}
+
+/** Resolves with the result of the last call, and all entries as its value. */
+async function entriesOf(asker: Asker, map: string, count: number): Promise<Seen> {
+  const entries = await asker.allEntries(map, { count });
+  const texts = entries.map(({ key, value, contentType }) => [key, value, contentType].join());
+  const end = await asker.entries(map, { place: LAST_PLACE });
+  return { ...end.seen!, value: [...new Set(texts)].sort().join('\n') };
+}
+
+async function namesOf(asker: Asker, kind: NameKind, count: number): Promise<Seen> {
+  const names = await asker.allNames(kind, { count });
+  const texts = names.map(({ name, size }) => `${name} ${size}`);
+  const end = await asker.names(kind, { place: LAST_PLACE });
+  return { ...end.seen!, value: texts.sort().join('\n') };
 }
 
 function changeOf(random: Random): Call {
