@@ -1,4 +1,4 @@
-/** Covers src/v1/byte-range.ts: ranges of the longest value over a socket. */
+/** Covers src/v1/byte-range.ts. Ranges of the longest value over a socket. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
