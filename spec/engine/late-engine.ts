@@ -170,7 +170,8 @@ export class LateEngine implements Engine {
           copy.bytes.fill(SPOILT);
         });
       };
-      this.#inside.entries(name, start, from, count, { onEntry, onResult });
+      const { hasNoValues = false } = receiver;
+      this.#inside.entries(name, start, from, count, { hasNoValues, onEntry, onResult });
     });
   }
 

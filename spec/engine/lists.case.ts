@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import { Random } from '../../bench/harness.ts';
+import type { Span } from '../../src/base/span.ts';
 import {
   CLOSED,
   FOREVER,
@@ -13,6 +14,7 @@ import {
   LISTED_VALUE_BYTES_MAX,
   type NameKind,
   NOT_COUNTED,
+  type OperationResult,
   UNREACHABLE,
 } from '../../src/engine/engine.ts';
 import { type Asker, copied, Keeper, ListKeeper, type SeenEntry, span } from './results.ts';
@@ -321,6 +323,30 @@ function receiverCases(open: OpenSubject): void {
     await quiet();
     await outer.answered;
     assert.equal((await inner.answered).outcome, LISTED);
+  });
+
+  test('a list without values has empty ones, and the lengths', async (asker, {
+    engine,
+    quiet,
+  }) => {
+    const keys = await fill(asker, 'm', 20);
+    await asker.set('m', 'long', 'v'.repeat(100_000), 'a/type');
+    const seen = new Map<string, number>();
+    const onEntry = (key: Span, { value, version }: OperationResult, length: number) => {
+      assert.equal(value.length, 0);
+      assert.ok(!version.isNone);
+      seen.set(key.toBuffer().toString(), length);
+    };
+    for (let place: Buffer | string = Buffer.alloc(LIST_PLACE_BYTES); place !== ''; ) {
+      const end = new Keeper();
+      const onResult = end.onResult.bind(end);
+      const receiver = { hasNoValues: true, onEntry, onResult };
+      engine.entries(span('m'), span(''), span(place), 100, receiver);
+      await quiet();
+      ({ place } = await end.answered);
+    }
+    assert.deepEqual([...seen.keys()].sort(), [...keys, 'long'].sort());
+    assert.equal(seen.get('long'), 100_000);
   });
 
   test('a list of a closed engine is UNREACHABLE, without elements', async (asker, { engine }) => {

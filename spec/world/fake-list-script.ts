@@ -1,6 +1,6 @@
 /** The script of lists of entries for a fake server; see fake-scripts.ts. */
 import { createHash } from 'node:crypto';
-import { LISTED_VALUE_BYTES_MAX } from '../../src/engine/engine.ts';
+import { LISTED_ELEMENT_BYTES, LISTED_VALUE_BYTES_MAX } from '../../src/engine/engine.ts';
 import type { Value } from './fake-data.ts';
 import { headLength, type ScriptFunction, type ScriptRun } from './script-run.ts';
 
@@ -24,9 +24,11 @@ class Listing {
   readonly #run: ScriptRun;
   readonly #hash: string;
   readonly #prefix: string;
+  readonly #valueMax: number;
 
-  constructor(run: ScriptRun, hash: string, prefix: string) {
+  constructor(run: ScriptRun, hash: string, prefix: string, valueMax: number) {
     this.#run = run;
+    this.#valueMax = valueMax;
     this.#hash = hash;
     this.#prefix = prefix;
   }
@@ -47,8 +49,8 @@ class Listing {
       let length: number | undefined;
       this.lookedBytes += key.length + value.length;
       if (!key.startsWith(this.#prefix)) continue;
-      const head = value.length > LISTED_VALUE_BYTES_MAX ? headLength(value) : 0;
-      if (value.length - head > LISTED_VALUE_BYTES_MAX) {
+      const head = value.length > this.#valueMax ? headLength(value) : 0;
+      if (value.length - head > this.#valueMax) {
         length = value.length;
         value = value.slice(0, head);
       }
@@ -79,7 +81,7 @@ export const listEntries: ScriptFunction = (run, [key = ''], args) => {
   const [prefix = '', from = '', ofRun = '', passedText = '', fromHash = ''] = args;
   const [countMax = 0, bytesMax = 0, lookedMax = 0, lookedBytesMax = 0] = args.slice(5).map(Number);
   const passesAny = args[9];
-  const listing = new Listing(run, key, prefix);
+  const listing = new Listing(run, key, prefix, args[10] === '1' ? -1 : LISTED_VALUE_BYTES_MAX);
   const isLost = from !== '0' && ofRun !== listing.serverRun;
   const [cursor, passed, hash] = isLost ? ['0', 0, ''] : [from, Number(passedText), fromHash];
   let [after, found] = listing.scan(cursor, 1);
@@ -133,7 +135,8 @@ export const listEntries: ScriptFunction = (run, [key = ''], args) => {
 };
 
 function bytesOf(elements: readonly Element[]): number {
-  return elements.reduce((sum, { key, value }) => sum + key.length + value.length, 0);
+  const bytes = elements.reduce((sum, { key, value }) => sum + key.length + value.length, 0);
+  return bytes + elements.length * LISTED_ELEMENT_BYTES;
 }
 
 function sort(elements: Element[]): void {

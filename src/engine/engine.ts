@@ -188,6 +188,8 @@ export const LISTED_VALUE_BYTES_MAX = 1_048_576;
 
 /** Receives entries of a list, each in a call of its own, and then the result. */
 export interface EntryReceiver extends Receiver {
+  /** Whether entries are passed without their values: each `value` is empty. */
+  readonly hasNoValues?: boolean;
   /**
    * `entry`: FOUND, as of a get at this time; `value` is empty if it is longer than
    * LISTED_VALUE_BYTES_MAX. `length`: that of the value. Everything is valid only during the call.

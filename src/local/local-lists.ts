@@ -50,7 +50,11 @@ export function listKeys(data: LocalData, map: LocalName, { prefix = '' }: ListO
   const beginning = data.prefixes.copyOf(prefix);
   return inCalls<Uint8Array>(data, map.shown, (place, add, { onResult }) => {
     const onEntry = (key: Span) => add(key.toBuffer());
-    data.engine.entries(map.span, beginning, place, LIST_COUNT_MAX, { onEntry, onResult });
+    data.engine.entries(map.span, beginning, place, LIST_COUNT_MAX, {
+      hasNoValues: true,
+      onEntry,
+      onResult,
+    });
   });
 }
 

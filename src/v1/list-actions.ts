@@ -139,6 +139,7 @@ function entryList(engine: Engine, request: ListRequest, lineOf: typeof entryLin
     engine.entries(map, request.prefix, place, count, receiver);
   });
   const receiver: EntryReceiver = {
+    hasNoValues: lineOf === keyLine,
     onEntry(key, entry, length) {
       list.add(() => lineOf(key, entry, length), entry.partition, entry.sequence);
     },

@@ -194,7 +194,7 @@ test(
   'entries of all partitions are passed, and a small map needs one call',
   onServer(
     async ({ asker }) => {
-      const all = keys('k', 100);
+      const all = keys('k', 50);
       await fill(asker, all);
       for (const count of [1, 3, 10_000]) {
         let calls = 0;

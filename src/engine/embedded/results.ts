@@ -219,7 +219,7 @@ export class Results {
     const { key, value } = entry;
     const { length } = value;
     nameKey(pool.words(address), pool.bytes(address), pool.at(address), key);
-    if (length > LISTED_VALUE_BYTES_MAX) value.clear();
+    if (length > LISTED_VALUE_BYTES_MAX || receiver.hasNoValues === true) value.clear();
     const bytes = key.length + value.length;
     this.#beginReading();
     try {

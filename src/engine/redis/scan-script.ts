@@ -26,7 +26,7 @@
  * it does not list. Batches are small at first and grow with what the elements before had, so that a
  * call reads little more than its limits and one batch. Tested by scanned-entries.spec.ts.
  */
-import { LISTED_VALUE_BYTES_MAX } from '../engine.ts';
+import { LISTED_ELEMENT_BYTES, LISTED_VALUE_BYTES_MAX } from '../engine.ts';
 import { HEAD_LENGTH } from './map-scripts.ts';
 import { script } from './scripts.ts';
 
@@ -40,7 +40,7 @@ const PASSED_MAX = 65_535;
  * Lists entries. Keys: hash. Arguments: prefix of the keys; the position: cursor, run, number of
  * elements, hash; the number of entries, and the bytes of their keys and values, after which the call
  * ends; the same for all elements that it looks at; '1' if it passes an entry that has more bytes,
- * otherwise it ends before such an entry. Returns 1 at the end of the hash, otherwise 0; the next
+ * otherwise it ends before such an entry; '1' to leave out all values. Returns 1 at the end of the hash, otherwise 0; the next
  * position; the number of elements that it has looked at; then for each entry the key, the stored
  * value and, if only the head of the value is returned, its length.
  */
@@ -51,6 +51,10 @@ local count, bytes = tonumber(ARGV[6]), tonumber(ARGV[7])
 local lookedMax, lookedBytesMax = tonumber(ARGV[8]), tonumber(ARGV[9])
 local listed, size, looked, lookedBytes, own = 0, 0, 0, 0, nil
 local reply = {0, '', '', 0, '', 0}
+local valueMax = ARGV[11] == '1' and -1 or ${LISTED_VALUE_BYTES_MAX}
+local function sizeOf(element)
+  return #element.key + #element.value + ${LISTED_ELEMENT_BYTES}
+end
 local function run()
   own = own or string.match(redis.call('INFO', 'server'), 'run_id:(${'%w'.repeat(RUN_DIGITS)})')
   return own
@@ -62,14 +66,14 @@ local function scan(from, elements)
     local key, value, length = scanned[2][at], scanned[2][at + 1], nil
     lookedBytes = lookedBytes + #key + #value
     if string.sub(key, 1, #prefix) == prefix then
-      if #value > ${LISTED_VALUE_BYTES_MAX} then
+      if #value > valueMax then
         local head = headLength(value)
-        if #value - head > ${LISTED_VALUE_BYTES_MAX} then
+        if #value - head > valueMax then
           length = #value
           value = string.sub(value, 1, head)
         end
       end
-      sum = sum + #key + #value
+      sum = sum + #key + #value + ${LISTED_ELEMENT_BYTES}
       found[#found + 1] = {key = key, value = value, length = length}
     end
   end
@@ -81,7 +85,7 @@ local function pass(element)
   reply[#reply + 1] = element.value
   if element.length then reply[#reply + 1] = element.length end
   listed = listed + 1
-  size = size + #element.key + #element.value
+  size = size + sizeOf(element)
 end
 local function sort(found)
   for _, element in ipairs(found) do
@@ -116,13 +120,13 @@ elseif isWhole and hash ~= '' then
   sort(found)
   while skipped < #found and found[skipped + 1].hash <= hash do skipped = skipped + 1 end
 end
-for at = 1, skipped do sum = sum - #found[at].key - #found[at].value end
+for at = 1, skipped do sum = sum - sizeOf(found[at]) end
 if #found - skipped > count or sum > bytes then
   if not found[1].hash then sort(found) end
   local last = skipped
   while last < #found and listed < count and size < bytes do
     local element = found[last + 1]
-    if ARGV[10] == '0' and size + #element.key + #element.value > bytes then break end
+    if ARGV[10] == '0' and size + sizeOf(element) > bytes then break end
     pass(element)
     last = last + 1
   end
@@ -155,5 +159,5 @@ end
 if after == '0' then reply[1] = 1 end
 return stop(after, 0, '')`,
   1,
-  10,
+  11,
 );

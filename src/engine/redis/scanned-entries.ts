@@ -15,6 +15,7 @@ import {
   LIST_PLACE_BYTES,
   LISTED,
   LISTED_BYTES,
+  LISTED_ELEMENT_BYTES,
   type Receiver,
 } from '../engine.ts';
 import type { Dispatcher } from './dispatcher.ts';
@@ -161,6 +162,7 @@ class EntryList {
           commands.number(Math.max(1, Math.floor(limit / width)));
         }
         commands.number(width === 1 ? 1 : 0);
+        commands.number(this.#receiver.hasNoValues === true ? 1 : 0);
       },
       onDone: onPage,
       onFailed: onPage,
@@ -196,7 +198,7 @@ class EntryList {
     if (!read.read(this.#span.set(stored, 0, stored.length))) return false;
     const headLength = length === 0 ? 0 : length - stored.length;
     this.#listed++;
-    this.#bytes += key.length + stored.length;
+    this.#bytes += key.length + stored.length + LISTED_ELEMENT_BYTES;
     if (read.endMs !== 0 && read.endMs <= now()) return true;
     const entry = results.begin(FOUND).setEntry(read, now());
     const valueLength = entry.value.length + headLength;
