@@ -201,6 +201,36 @@ describe('A bulk request', () => {
     assert.equal(statusesIn(responses()[0]?.body).length, 30);
   });
 
+  it('is answered whatever its bytes are, and so is a lookup', () => {
+    const piece = fc.oneof(
+      fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes).toString('latin1')),
+      fc.constantFrom(
+        '\n',
+        '\r\n',
+        ' ',
+        '{"op":"set","key":"k","value":"',
+        '"}',
+        '{"key":"k"}',
+        '\\',
+      ),
+    );
+    const server = createTestServer(LIMITS);
+    fc.assert(
+      fc.property(fc.array(piece), fc.constantFrom('bulk', 'lookup'), (pieces, path) => {
+        const content = pieces.join('');
+        const { socket, responses } = client(server);
+        socket.receive(bulk([content]).replace('/bulk', `/${path}`));
+        server.clock.settle();
+        const [answer, ...others] = responses();
+        assert([200, 207, 400].includes(answer?.status ?? 0) && others.length === 0);
+        const count = content.split('\n').filter((line) => /[^ \t\r]/.test(line)).length;
+        if (answer?.status !== 400) assert.equal(resultsIn(answer?.body).length, count);
+      }),
+      { numRuns: RUNS * 10 },
+    );
+    assert.deepEqual(server.failures, []);
+  });
+
   it('has the result of a model, for random lines on any engine', () => {
     const key = fc.constantFrom('a', 'b', 'c');
     const line = fc.oneof(

@@ -4,7 +4,6 @@
  * request that has begun is done to its end, also if its client disconnects or the server drains.
  * Its response is sent once all results are known, as its status depends on them.
  */
-import type { Clock } from '../base/clock.ts';
 import { EVERY_PARTITION, NO_PARTITION } from '../base/partition-number.ts';
 import type { Pin } from '../base/pin.ts';
 import { Span } from '../base/span.ts';
@@ -15,7 +14,7 @@ import {
   type Receiver,
   VALUE_COPY_BYTES_MAX,
 } from '../engine/engine.ts';
-import { FairScheduler, type Scheduled } from '../http/fair-scheduler.ts';
+import type { Scheduled } from '../http/fair-scheduler.ts';
 import { MAP, PUT, READ, REMOVE } from '../security/permissions.ts';
 import type { Call } from '../surface/action.ts';
 import { type BulkOp, type BulkOperation, operationIn } from './bulk-line.ts';
@@ -36,18 +35,16 @@ const TYPE_LINE_BYTES = 'Content-Type:\r\n'.length;
 /** The permissions that operations need, as bits. */
 const NEEDS: Readonly<Record<BulkOp, number>> = { set: PUT, delete: REMOVE, add: READ | PUT };
 
-interface BulkParts {
+interface BulkParts extends LineWorkParts {
   readonly engine: Engine;
   readonly lifetimes: MapLifetimes;
-  readonly clock: Clock;
 }
 
 export function bulkActions(parts: BulkParts) {
-  const scheduler = new FairScheduler(parts.clock);
   const run = withoutQuery((call) => {
     const bytesMax = call.request.usedUpBytes;
     if (bytesMax > 0) refuse(call, 'NO_ROOM_FOR_CONTENT', { bytesMax });
-    else new Bulk({ ...parts, scheduler }, call).begin();
+    else new Bulk(parts, call).begin();
   });
   return { changeEntries: { run, waits: () => true } };
 }
@@ -72,7 +69,7 @@ class OpenLine implements Receiver {
 }
 
 class Bulk implements Scheduled {
-  readonly #parts: BulkParts & LineWorkParts;
+  readonly #parts: BulkParts;
   readonly #call: Call;
   readonly #number: number;
   readonly #map: Span;
@@ -92,7 +89,7 @@ class Bulk implements Scheduled {
   #status = 200;
   #partition = NO_PARTITION;
 
-  constructor(parts: BulkParts & LineWorkParts, call: Call) {
+  constructor(parts: BulkParts, call: Call) {
     const { request, name } = call;
     this.#parts = parts;
     this.#call = call;

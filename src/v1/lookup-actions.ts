@@ -5,7 +5,6 @@
  * also if the client has ended its side or the server drains.
  */
 import assert from 'node:assert';
-import type { Clock } from '../base/clock.ts';
 import { EVERY_PARTITION, NO_PARTITION } from '../base/partition-number.ts';
 import { Span } from '../base/span.ts';
 import {
@@ -15,10 +14,9 @@ import {
   type OperationResult,
   type Receiver,
 } from '../engine/engine.ts';
-import { FairScheduler } from '../http/fair-scheduler.ts';
 import type { Call } from '../surface/action.ts';
 import { bytesMember, entryLine } from './json-lines.ts';
-import { LineCheck } from './line-check.ts';
+import { LineCheck, type LineWorkParts } from './line-check.ts';
 import { LineMembers } from './line-members.ts';
 import { LineResponse, type LineSource } from './line-response.ts';
 import { LINE, NO_LINE, RequestLines } from './request-lines.ts';
@@ -31,18 +29,17 @@ const BATCH_FIRST = 4;
 const BATCH_BYTES = 16_384;
 const KNOWN = new Set(['key', 'keyBase64']);
 
-interface LookupParts {
+interface LookupParts extends LineWorkParts {
   readonly engine: Engine;
-  readonly clock: Clock;
 }
 
-export function lookupActions({ engine, clock }: LookupParts) {
-  const scheduler = new FairScheduler(clock);
+export function lookupActions(parts: LookupParts) {
+  const { engine, clock } = parts;
   const run = withoutQuery((call) => {
     const lookup = new Lookup(engine, call);
     const response = new LineResponse(call, clock, lookup);
     lookup.response = response;
-    new LineCheck({ clock, scheduler }, call, faultOf, () => response.begin());
+    new LineCheck(parts, call, faultOf, () => response.begin());
   });
   return { lookUpEntries: { run, waits: () => true } };
 }

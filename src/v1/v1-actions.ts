@@ -21,6 +21,7 @@ import {
   VALUE_COPY_BYTES_MAX,
 } from '../engine/engine.ts';
 import { tagOf } from '../engine/entity-tag.ts';
+import { FairScheduler } from '../http/fair-scheduler.ts';
 import {
   CONTENT_TYPE,
   GRID_MAX_IDLE,
@@ -58,10 +59,11 @@ const ALWAYS: EntryCondition = {};
 
 export function v1Actions(parts: V1Parts): Actions<typeof V1_ROUTES> {
   const { engine, lifetimes } = parts;
+  const scheduler = new FairScheduler(parts.clock);
   return {
     ...listActions(parts),
-    ...bulkActions(parts),
-    ...lookupActions(parts),
+    ...bulkActions({ ...parts, scheduler }),
+    ...lookupActions({ ...parts, scheduler }),
     describeMap: own((call) => engine.size(call.name, call), respondDescription),
     mapSize: own((call) => engine.size(call.name, call), respondSize),
     clearV1Map: own((call) => {
