@@ -1,5 +1,5 @@
 /**
- * The suites of the engine on Valkey: the contract, REST, failover and rights. Also the comparison
+ * The suites of the engine on Valkey: the contract, lists, REST, failover and rights. Also the comparison
  * with the fake server of spec/world, and CLUSTER MIGRATESLOTS, which only Valkey has.
  */
 import assert from 'node:assert/strict';

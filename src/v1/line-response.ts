@@ -1,21 +1,19 @@
 /**
  * A response of lines that are made while the client reads them. Each step of the source makes some
- * lines, at once or later. The next step begins when there is room, and no turn of the event loop
- * has more than 1 ms of steps. A source says whether the response ends early, with its last line but
- * not before its first step.
+ * lines, at once or later. The next step begins when there is room. A response takes 1 ms of a turn of
+ * the event loop, and all of them together a few. A source says whether the response ends early, with
+ * its last line but not before its first step.
  */
 import assert from 'node:assert';
-import type { Clock } from '../base/clock.ts';
-import { NO_PARTITION } from '../base/partition-number.ts';
+import { EVERY_PARTITION, NO_PARTITION } from '../base/partition-number.ts';
 import type { OperationResult } from '../engine/engine.ts';
+import type { Scheduled } from '../http/fair-scheduler.ts';
 import { HEAD } from '../http/methods.ts';
 import type { ResponseStream } from '../http/response-stream.ts';
 import type { Call, Wait } from '../surface/action.ts';
 import { NDJSON } from './json-lines.ts';
+import { type LineWorkParts, TURN_MS } from './line-check.ts';
 import { fail, NO_STORE } from './v1-calls.ts';
-
-/** Time of steps in a turn, in ms. */
-const TURN_MS = 1;
 
 /** Makes the lines of a response. */
 export interface LineSource {
@@ -30,10 +28,10 @@ export interface LineSource {
   lastLine(): string;
 }
 
-export class LineResponse implements Wait {
+export class LineResponse implements Wait, Scheduled {
   readonly #call: Call;
   readonly #number: number;
-  readonly #clock: Clock;
+  readonly #parts: LineWorkParts;
   readonly #source: LineSource;
   #stream: ResponseStream | undefined;
   /** Lines that are not written yet, and the last change that they depend on. */
@@ -42,32 +40,31 @@ export class LineResponse implements Wait {
   #sequence = 0;
   #hasRoom = true;
   #isInStep = false;
-  #isRunning = false;
+  #isScheduled = false;
   #isEnding = false;
   #isOver = false;
-  readonly #resume = () => this.onStep(false);
 
-  constructor(call: Call, clock: Clock, source: LineSource) {
+  constructor(call: Call, parts: LineWorkParts, source: LineSource) {
     this.#call = call;
     this.#number = call.request.number;
-    this.#clock = clock;
+    this.#parts = parts;
     this.#source = source;
   }
 
-  /** Begins the response, now or with the result of the first step. */
+  /** Begins the response, in a later turn. */
   begin(): void {
     const { request } = this.#call;
     this.#call.wait = this;
     this.#isEnding = request.head.method === HEAD;
-    this.#run();
+    this.#schedule();
   }
 
   /** Adds a line, which depends on the change of the partition with this sequence. */
   add(line: string, partition: number, sequence: number): void {
-    if (partition !== this.#partition) this.#write();
+    const isOther = this.#lines !== '' && partition !== this.#partition;
     this.#lines += `${line}\n`;
-    this.#partition = partition;
-    this.#sequence = sequence;
+    this.#partition = isOther ? EVERY_PARTITION : partition;
+    this.#sequence = isOther ? 0 : sequence;
   }
 
   /** Ends a step. `isLast`: whether no more lines follow. */
@@ -75,7 +72,7 @@ export class LineResponse implements Wait {
     this.#isInStep = false;
     this.#isEnding ||= isLast || this.#mustEnd();
     this.#write();
-    if (!this.#isRunning) this.#run();
+    this.#schedule();
   }
 
   /** Ends a step whose lines the engine cannot provide: the client must notice that they are missing. */
@@ -95,7 +92,7 @@ export class LineResponse implements Wait {
   finishNow(): void {
     if (!this.#mustEnd()) return;
     this.#isEnding = true;
-    if (!this.#isRunning) this.#run();
+    this.#schedule();
   }
 
   #mustEnd(): boolean {
@@ -103,29 +100,42 @@ export class LineResponse implements Wait {
     return this.#source.endsEarly ? !request.mayWait : request.isAbandoned;
   }
 
-  #run(): void {
-    if (this.#isOver) return;
-    this.#isRunning = true;
-    const endMs = this.#clock.now() + TURN_MS;
+  resume(): void {
     try {
-      while (!this.#isOver && !this.#isInStep && (this.#hasRoom || this.#isEnding)) {
-        if (this.#isEnding) this.#finish();
-        else if (this.#clock.now() >= endMs) {
-          this.#isInStep = true;
-          this.#clock.endOfTurn(this.#resume);
-        } else {
-          this.#isInStep = true;
-          this.#source.step();
-        }
-      }
+      this.#run();
     } catch (error) {
       this.#onFault(error);
     }
-    this.#isRunning = false;
+    this.#isScheduled = false;
+    this.#schedule();
+  }
+
+  /** Continues in a later turn, if there is anything to do. */
+  #schedule(): void {
+    if (this.#isScheduled || !this.#hasWork()) return;
+    this.#isScheduled = true;
+    this.#parts.scheduler.add(this);
+  }
+
+  #hasWork(): boolean {
+    return !this.#isOver && !this.#isInStep && (this.#hasRoom || this.#isEnding);
+  }
+
+  /** Makes lines until its time in this turn is over. */
+  #run(): void {
+    const { clock } = this.#parts;
+    const endMs = clock.now() + TURN_MS;
+    while (this.#hasWork()) {
+      if (this.#isEnding) return this.#finish();
+      this.#isInStep = true;
+      this.#source.step();
+      if (clock.now() >= endMs) return;
+    }
   }
 
   #finish(): void {
     const line = this.#source.lastLine();
+    this.#write();
     if (line !== '') this.add(line, NO_PARTITION, 0);
     this.#write();
     const stream = this.#opened();
@@ -148,7 +158,7 @@ export class LineResponse implements Wait {
     head.contentType = NDJSON;
     this.#stream = request.stream(head, () => {
       this.#hasRoom = true;
-      if (!this.#isRunning) this.#run();
+      this.#schedule();
     });
     return this.#stream;
   }

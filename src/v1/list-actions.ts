@@ -1,6 +1,5 @@
 /** The actions of `v1` that list maps, keys and entries. */
 
-import type { Clock } from '../base/clock.ts';
 import { EVERY_PARTITION } from '../base/partition-number.ts';
 import { Span } from '../base/span.ts';
 import {
@@ -16,14 +15,14 @@ import { MAP, READ } from '../security/permissions.ts';
 import type { Call, WaitingAction } from '../surface/action.ts';
 import { cursorOf, type ListIdentity, placeIn } from './cursor.ts';
 import { bytesMember, entryLine, mapLine } from './json-lines.ts';
+import type { LineWorkParts } from './line-check.ts';
 import { LineResponse, type LineSource } from './line-response.ts';
 import { type Parameters, queryOf, shownText } from './parameters.ts';
 import { formOf, refuse } from './v1-calls.ts';
 import { CURSOR, LIMIT, LIMIT_MAX, PREFIX } from './v1-routes.ts';
 
-interface ListParts {
+interface ListParts extends LineWorkParts {
   readonly engine: Engine;
-  readonly clock: Clock;
 }
 
 /** The list that a request asks for. */
@@ -35,14 +34,15 @@ interface ListRequest {
   readonly identity: ListIdentity;
 }
 
-export function listActions({ engine, clock }: ListParts) {
+export function listActions(parts: ListParts) {
+  const { engine } = parts;
   const listing = (begin: (call: Call, list: ListRequest) => List): WaitingAction => ({
     waits: () => true,
     run(call) {
       const list = listOf(call, engine.listRun, begin === names);
       if (list === undefined) return;
       const source = begin(call, list);
-      source.lines = new LineResponse(call, clock, source);
+      source.lines = new LineResponse(call, parts, source);
       source.lines.begin();
     },
   });

@@ -34,10 +34,10 @@ interface LookupParts extends LineWorkParts {
 }
 
 export function lookupActions(parts: LookupParts) {
-  const { engine, clock } = parts;
+  const { engine } = parts;
   const run = withoutQuery((call) => {
     const lookup = new Lookup(engine, call);
-    const response = new LineResponse(call, clock, lookup);
+    const response = new LineResponse(call, parts, lookup);
     lookup.response = response;
     new LineCheck(parts, call, faultOf, () => response.begin());
   });

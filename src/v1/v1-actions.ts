@@ -61,7 +61,7 @@ export function v1Actions(parts: V1Parts): Actions<typeof V1_ROUTES> {
   const { engine, lifetimes } = parts;
   const scheduler = new FairScheduler(parts.clock);
   return {
-    ...listActions(parts),
+    ...listActions({ ...parts, scheduler }),
     ...bulkActions({ ...parts, scheduler }),
     ...lookupActions({ ...parts, scheduler }),
     describeMap: own((call) => engine.size(call.name, call), respondDescription),

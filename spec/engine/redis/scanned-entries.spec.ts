@@ -194,7 +194,7 @@ test(
   'entries of all partitions are passed, and a small map needs one call',
   onServer(
     async ({ asker }) => {
-      const all = keys('k', 50);
+      const all = keys('k', 20);
       await fill(asker, all);
       for (const count of [1, 3, 10_000]) {
         let calls = 0;
@@ -300,7 +300,7 @@ test(
   'a call that fails after a part of its partitions ends there',
   onServer(
     async ({ asker, server }) => {
-      const all = keys('k', 50);
+      const all = keys('k', 20);
       await fill(asker, all);
       let left = 12;
       server.script = ([name]) =>
@@ -323,7 +323,7 @@ test(
   'a list that is under way when the engine is closed has a result',
   onServer(
     async ({ asker, engine, server }) => {
-      await fill(asker, keys('k', 50));
+      await fill(asker, keys('k', 20));
       server.script = ([name]) => (name === 'EVALSHA' ? '' : undefined);
       const listed = asker.entries('m');
       await world.sleep(10);
