@@ -90,6 +90,8 @@ function bytesOf(length: number): Buffer {
 }
 
 const ODD_ENTRIES = [
+  // Text in Latin-1, which cannot be in a line of a bulk request.
+  { key: 'type', value: 'v', contentTypeBase64: 'YS/p' },
   { key: 'text', value: 'é "\\ \n\u0001', contentType: 'text/plain; charset=utf-8' },
   { key: 'a/b\nc', value: '' },
   { keyBase64: '/wA=', valueBase64: '/wCA' },
@@ -163,18 +165,8 @@ test('an export continues wherever its file was cut off', async () => {
   const cursors = [...bytes.toString('latin1').matchAll(/\{"cursor".*\n/g)];
   assert.equal(cursors.length, 3);
   const [first = 0, second = 0] = cursors.map(({ index }) => index);
-  const cuts = [
-    0,
-    1,
-    1000,
-    first - 1,
-    first,
-    first + 20,
-    second - 1,
-    second + 30,
-    bytes.length - 1,
-  ];
-  for (const cut of [...cuts, first + cursors[0]![0].length, bytes.length]) {
+  const ends = [first + cursors[0]![0].length, bytes.length - 1];
+  for (const cut of [0, 1, first - 1, first + 20, second + 30, ...ends]) {
     const file = newFile(bytes.subarray(0, cut));
     const { code, errors } = await run('map', 'export', 'cut', file, '--continue');
     assert.deepEqual([code, errors], [0, ''], String(cut));
@@ -235,10 +227,10 @@ async function throughProxy(bytesMax: number, words: readonly string[]) {
 }
 
 test('an export whose connection ends says so, and continues', async () => {
-  await fill('ends', 25_000);
+  await fill('ends', 21_000);
   const whole = newFile();
   await run('map', 'export', 'ends', whole);
-  for (const bytes of [100, 500_000, 1_500_000]) {
+  for (const bytes of [100, 1_300_000]) {
     const file = newFile();
     const { code, output, errors } = await throughProxy(bytes, ['map', 'export', 'ends', file]);
     assert.deepEqual([code, output], [3, '']);
@@ -249,11 +241,11 @@ test('an export whose connection ends says so, and continues', async () => {
 });
 
 test('an import whose connection ends says how many lines are imported, and continues', async () => {
-  await fill('whole', 25_000);
+  await fill('whole', 12_000);
   const file = newFile();
   await run('map', 'export', 'whole', file);
   const lines = linesIn(readFileSync(file, 'latin1')).length;
-  for (const bytes of [100, 900_000]) {
+  for (const bytes of [100, 600_000]) {
     await run('map', 'clear', 'part');
     const { code, output, errors } = await throughProxy(bytes, ['map', 'import', 'part', file]);
     assert.deepEqual([code, output], [3, '']);
@@ -263,8 +255,9 @@ test('an import whose connection ends says how many lines are imported, and cont
     assert.ok(Number(skip) < lines && Number(skip) >= (bytes > 1000 ? 1 : 0), skip);
     const rest = await run('map', 'import', 'part', file, '--skip', skip);
     assert.equal(rest.code, 0);
-    assert.deepEqual(await dump('part'), await dump('whole'));
+    assert.equal((await run('map', 'size', 'part')).output, '12000\n');
   }
+  assert.deepEqual(await dump('part'), await dump('whole'));
 });
 
 test('a line that cannot be imported is named; those before it are imported', async () => {
@@ -281,6 +274,16 @@ test('a line that cannot be imported is named; those before it are imported', as
       '{"key":"k","length":1048576}',
       2,
       'Cannot import line 5: it has no value; only map export writes',
+    ],
+    [
+      '{"key":"k","value":7,"contentTypeBase64":"YQ=="}',
+      2,
+      'Cannot import line 5: a member has not the type',
+    ],
+    [
+      '{"key":"k","valueBase64":"a","contentTypeBase64":"YQ=="}',
+      2,
+      'Cannot import line 5: "valueBase64" is not base64',
     ],
     ['{"key":"k","value":7}', 4, 'Line 5 is refused with 400: '],
     ['{"key":"k","value":"","timeToLiveSeconds":-1}', 4, 'Line 5 is refused with 400: Cannot use'],
@@ -323,6 +326,11 @@ test('a line that cannot be imported is named; those before it are imported', as
     assert.deepEqual(await run('map', 'import', 'good', file, '--skip', '5'), done('1 entry\n'));
     assert.equal((await dump('good')).length, 3, shown);
   }
+  const json = await importLines('good', [{ key: 'k', value: 7 }], '--json');
+  assert.equal(json.code, 4);
+  const { message, ...refusal } = JSON.parse(json.output);
+  assert.deepEqual(refusal, { line: 1, status: 400 });
+  assert.match(message, /^Cannot use value=7/);
   const skip = await importLines('good', [], '--skip', '1.5');
   assert.deepEqual(
     [skip.code, skip.errors],

@@ -13,6 +13,7 @@ import { ROUTES } from '../member/routes.ts';
 import { type Client, RefusedError } from './client.ts';
 import { fileFault, refuseReplaced } from './command-input.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
+import { beforeInterruption } from './interruption.ts';
 import { linesOf, objectIn, readPage } from './map-lists.ts';
 import { OutputError, print, type Streams } from './output.ts';
 import { Progress } from './progress.ts';
@@ -59,37 +60,58 @@ export async function exportMap(
   const target =
     file === undefined ? toOutput(streams) : await openTarget(file, isContinued === true);
   const progress = new Progress(streams, `exporting ${map}`);
-  const list = { row: ROUTES.listEntries, variable: [map], prefix };
   let entries = 0;
-  let isDone = false;
+  const printContinuation = () => {
+    progress.end();
+    if (file === undefined) return;
+    streams.stderr.write('The export is not complete: --continue continues it\n');
+  };
+  const stopWatching = beforeInterruption(printContinuation);
   try {
-    for (let next = target.cursor; next !== null; ) {
-      const withoutValue: Buffer[] = [];
-      next = await readPage(client, list, next, PAGE_LINES, async (block) => {
-        const lines = linesOf(block);
-        const left = lines.filter((line) => !hasValue(line));
-        withoutValue.push(...left.map((line) => Buffer.from(line)));
-        entries += lines.length - left.length;
-        await target.write(left.length === 0 ? block : Buffer.concat(lines.filter(hasValue)));
-        progress.show(counted(entries, 'entry', 'entries'));
-      });
-      for (const line of withoutValue) {
-        if (await exportLong(client, map, line, target)) entries++;
-      }
-      await target.write(`${CURSOR}${JSON.stringify(next)}}\n`);
-    }
-    isDone = true;
+    await writeEntries(client, map, prefix, target, (count) => {
+      entries += count;
+      progress.show(counted(entries, 'entry', 'entries'));
+    });
+  } catch (error) {
+    printContinuation();
+    throw error;
   } finally {
+    stopWatching();
     progress.end();
     await target.close();
-    if (!isDone && file !== undefined) {
-      streams.stderr.write(`The export is not complete: --continue continues it\n`);
-    }
   }
   if (file === undefined) return EXIT_CLEAN;
   const summary = counted(entries, 'entry', 'entries');
   await print(streams, `${json ? JSON.stringify({ entries }) : summary}\n`);
   return EXIT_CLEAN;
+}
+
+/** Writes all entries, with a cursor after each page. Calls `onWritten` with numbers of entries. */
+async function writeEntries(
+  client: Client,
+  map: string,
+  prefix: string | undefined,
+  target: Target,
+  onWritten: (count: number) => void,
+): Promise<void> {
+  const list = { row: ROUTES.listEntries, variable: [map], prefix };
+  for (let next = target.cursor; next !== null; ) {
+    const withoutValue: Buffer[] = [];
+    next = await readPage(client, list, next, PAGE_LINES, async (block) => {
+      const lines = linesOf(block);
+      const whole = lines.filter(hasValue);
+      if (whole.length === lines.length) await target.write(block);
+      else {
+        await target.write(Buffer.concat(whole));
+        withoutValue.push(...lines.filter((line) => !hasValue(line)));
+      }
+      onWritten(whole.length);
+    });
+    for (const line of withoutValue) {
+      if (await exportLong(client, map, line, target)) onWritten(1);
+    }
+    await target.write(`${CURSOR}${JSON.stringify(next)}}\n`);
+  }
 }
 
 function hasValue(line: Buffer): boolean {

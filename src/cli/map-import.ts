@@ -12,6 +12,7 @@ import { ROUTES } from '../member/routes.ts';
 import type { Client } from './client.ts';
 import { openInput } from './command-input.ts';
 import { EXIT_CLEAN, EXIT_REFUSED, type ExitCode } from './exit-code.ts';
+import { beforeInterruption } from './interruption.ts';
 import { LINE_BYTES_MAX, LineBlocks } from './line-blocks.ts';
 import { isBlank, LineBatch, sendLines } from './map-lines.ts';
 import { linesOf, objectIn } from './map-lists.ts';
@@ -42,6 +43,13 @@ const LINES_IN_TURN = 256;
 /** The member has refused a line. */
 class LineRefusedError extends Error {
   override readonly name = 'LineRefusedError';
+  readonly refusal: { readonly line: number; readonly status: number; readonly message: string };
+
+  constructor(refusal: LineRefusedError['refusal']) {
+    const { line, status, message } = refusal;
+    super(`Line ${line} is refused with ${status}: ${message}`);
+    this.refusal = refusal;
+  }
 }
 
 /** Imports from a file, or from standard input if none is named. */
@@ -60,23 +68,26 @@ export async function importMap(
   const run = new Import(client, map, Number(skip), (lines) =>
     progress.show(counted(lines, 'line')),
   );
-  let isDone = false;
+  const printContinuation = () => {
+    progress.end();
+    const { confirmedLines } = run;
+    if (confirmedLines === 0) return;
+    const lines = counted(confirmedLines, 'line is', 'lines are');
+    streams.stderr.write(`${lines} imported: --skip ${confirmedLines} continues\n`);
+  };
+  const stopWatching = beforeInterruption(printContinuation);
   try {
     await run.read(blocks);
-    isDone = true;
   } catch (error) {
+    printContinuation();
     if (!(error instanceof LineRefusedError)) throw error;
-    progress.end();
-    streams.stderr.write(`${error.message}\n`);
+    if (json) await print(streams, `${JSON.stringify(error.refusal)}\n`);
+    else streams.stderr.write(`${error.message}\n`);
     return EXIT_REFUSED;
   } finally {
+    stopWatching();
     progress.end();
     await blocks.close();
-    const { confirmedLines } = run;
-    if (!isDone && confirmedLines > 0) {
-      const lines = counted(confirmedLines, 'line is', 'lines are');
-      streams.stderr.write(`${lines} imported: --skip ${confirmedLines} continues\n`);
-    }
   }
   const { entries } = run;
   const summary = counted(entries, 'entry', 'entries');
@@ -126,46 +137,34 @@ class Import {
       for (const line of linesOf(block)) {
         this.#lines++;
         if (this.#lines <= this.#skippedLines || isBlank(line)) continue;
-        await this.#add(line);
+        const entry = entryIn(line);
+        if (typeof entry === 'string') await this.#refuse(entry);
+        else if (entry !== undefined && !this.#add(entry)) await this.#putAlone(entry);
+        if (this.#batch.isFull) await this.#sendBatch(this.#lines);
         // Lets the requests on their way proceed while the next one is prepared.
         if (this.#lines % LINES_IN_TURN === 0) await nextTurn();
       }
     }
   }
 
-  async #add(line: Buffer): Promise<void> {
-    const entry = await this.#entryIn(line);
-    if (entry === undefined) return;
-    const bulk = bulkLine(entry);
-    if (bulk === undefined) {
-      await this.#flush(this.#lines - 1);
-      await this.#put(entry, await this.#valueOf(entry));
-      return;
-    }
-    this.#batch.add(bulk);
+  /** Adds an entry to the batch. Returns false if it cannot be in one. */
+  #add(entry: EntryLine): boolean {
+    const line = bulkLine(entry);
+    if (line === undefined) return false;
+    this.#batch.add(line);
     this.#numbers.push(this.#lines);
-    if (this.#batch.isFull) await this.#sendBatch(this.#lines);
+    return true;
   }
 
-  /** Returns the entry of a line; undefined for the line of a cursor. */
-  async #entryIn(line: Buffer): Promise<EntryLine | undefined> {
-    if (!isUtf8(line)) return await this.#refuse('it is not UTF-8');
-    let entry: (EntryLine & { readonly cursor?: unknown }) | undefined;
-    try {
-      entry = JSON.parse(line.toString());
-    } catch {
-      // Refused below.
+  async #putAlone(entry: EntryLine): Promise<void> {
+    const { value, valueBase64 = '' } = entry;
+    if (!hasTypes(entry)) return await this.#refuse(TYPE_FAULT);
+    const bytes = value === undefined ? Buffer.from(valueBase64, 'base64') : Buffer.from(value);
+    if (value === undefined && bytes.toString('base64') !== valueBase64) {
+      return await this.#refuse('"valueBase64" is not base64');
     }
-    if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) {
-      return await this.#refuse('it is not a JSON object');
-    }
-    if (entry.cursor !== undefined) return undefined;
-    if (typeof (entry.key ?? entry.keyBase64) !== 'string')
-      return await this.#refuse('it has no key');
-    if (entry.value === undefined && entry.valueBase64 === undefined) {
-      return await this.#refuse('it has no value; only map export writes values of any length');
-    }
-    return entry;
+    await this.#flush(this.#lines - 1);
+    await this.#put(entry, bytes);
   }
 
   /** Sends the batch once the one before it has been confirmed. `last`: number of its last line. */
@@ -201,7 +200,7 @@ class Import {
         }
         if (fault !== undefined) continue;
         const { status, message = '' } = objectIn(line) as { status: number; message?: string };
-        fault = new LineRefusedError(`Line ${number} is refused with ${status}: ${message}`);
+        fault = new LineRefusedError({ line: number, status, message });
         this.confirmedLines = number - 1;
       }
     };
@@ -227,11 +226,13 @@ class Import {
     const valueAt = longLine.indexOf(LONG_VALUE);
     if (valueAt < 0) return await this.#refuse(LONG_FAULT);
     const head = Buffer.concat([longLine.subarray(0, valueAt), NO_VALUE]);
-    const entry = await this.#entryIn(head);
+    const entry = entryIn(head);
+    if (typeof entry === 'string') return await this.#refuse(entry);
     const length = entry?.length ?? -1;
     if (entry === undefined || !Number.isSafeInteger(length) || length < 0) {
       return await this.#refuse(LONG_FAULT);
     }
+    if (!hasTypes(entry)) return await this.#refuse(TYPE_FAULT);
     await this.#flush(this.#lines - 1);
     const chunks = this.#decoded(blocks, valueAt + LONG_VALUE.length, length);
     await this.#put(entry, { length, chunks });
@@ -256,7 +257,8 @@ class Import {
       const bytes = Buffer.from(text.slice(0, end), 'base64');
       left -= bytes.length;
       if (left < 0 || bytes.toString('base64') !== text.slice(0, end)) left = Number.NaN;
-      if (Number.isNaN(left) || (quote >= 0 && rest.length >= TAIL_MAX)) break;
+      if (quote >= 0 && rest.length >= TAIL_MAX) left = Number.NaN;
+      if (Number.isNaN(left)) break;
       if (decoded !== undefined) yield decoded;
       decoded = bytes;
     }
@@ -264,13 +266,6 @@ class Import {
       await this.#refuse(`it does not end with "valueBase64" of ${length} bytes`);
     }
     if (decoded !== undefined) yield decoded;
-  }
-
-  async #valueOf({ value, valueBase64 = '' }: EntryLine): Promise<Buffer> {
-    if (typeof value === 'string') return Buffer.from(value);
-    const bytes = Buffer.from(String(valueBase64), 'base64');
-    if (bytes.toString('base64') === valueBase64) return bytes;
-    return await this.#refuse('"valueBase64" is not base64');
   }
 
   /** Puts an entry. All lines before it are confirmed. */
@@ -301,6 +296,38 @@ class Import {
   }
 }
 
+/** Returns the entry of a line; undefined for the line of a cursor; or why there is none. */
+function entryIn(line: Buffer): EntryLine | undefined | string {
+  if (!isUtf8(line)) return 'it is not UTF-8';
+  let entry: (EntryLine & { readonly cursor?: unknown }) | undefined;
+  try {
+    entry = JSON.parse(line.toString());
+  } catch {
+    // Reported below.
+  }
+  if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) {
+    return 'it is not a JSON object';
+  }
+  if (entry.cursor !== undefined) return undefined;
+  const { key, keyBase64, value, valueBase64 } = entry;
+  if (typeof (key ?? keyBase64) !== 'string') return 'it has no key';
+  if (value === undefined && valueBase64 === undefined) {
+    return 'it has no value; only map export writes values of any length';
+  }
+  return entry;
+}
+
+/** Whether all members have the types of an entry; the member checks the lines of bulk requests. */
+function hasTypes(entry: EntryLine): boolean {
+  const { key, keyBase64, value, valueBase64, contentType, contentTypeBase64 } = entry;
+  const texts = [key, keyBase64, value, valueBase64, contentType, contentTypeBase64];
+  const numbers = [entry.timeToLiveSeconds, entry.maxIdleSeconds];
+  return (
+    texts.every((text) => text === undefined || typeof text === 'string') &&
+    numbers.every((number) => number === undefined || typeof number === 'number')
+  );
+}
+
 /** Returns the line of a bulk request that sets an entry; undefined if it cannot be one. */
 function bulkLine(entry: EntryLine & { readonly etag?: string }): Buffer | undefined {
   if (entry.contentTypeBase64 !== undefined) return undefined;
@@ -315,5 +342,6 @@ const DONE = Buffer.from('{"status":2');
 const LONG_VALUE = Buffer.from(',"valueBase64":"');
 const NO_VALUE = Buffer.from(',"valueBase64":""}');
 const LONG_FAULT = 'it has more than 1 MiB, and not "length" first and "valueBase64" last';
+const TYPE_FAULT = 'a member has not the type of that of an entry';
 /** Maximum number of characters after a long value. */
 const TAIL_MAX = 100;
