@@ -40,9 +40,9 @@ const PASSED_MAX = 65_535;
  * Lists entries. Keys: hash. Arguments: prefix of the keys; the position: cursor, run, number of
  * elements, hash; the number of entries, and the bytes of their keys and values, after which the call
  * ends; the same for all elements that it looks at; '1' if it passes an entry that has more bytes,
- * otherwise it ends before such an entry; '1' to leave out all values. Returns 1 at the end of the hash,
- * otherwise 0; the next position; the number of elements that it has looked at; then for each entry the key, the stored
- * value and, if only the head of the value is returned, its length.
+ * otherwise it ends before such an entry; '1' to leave out all values. Returns 1 at the end of the
+ * hash, otherwise 0; the next position; the number of elements that it has looked at; then for each
+ * entry the key, the stored value and, if only the head of the value is returned, its length.
  */
 export const LIST_ENTRIES = script(
   `${HEAD_LENGTH}
