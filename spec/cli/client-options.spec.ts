@@ -173,6 +173,28 @@ test('the client prompts for a password after a 401, or at once if the content c
   assert.deepEqual(state.received, ['POST /grid/rest/management/cluster/state  ann&secret']);
 });
 
+test('a command of several requests logs in once', async () => {
+  requiresLogin = true;
+  const pages = ['"one"', 'null'].map((cursor) => `{"key":"k"}\n{"cursor":${cursor}}\n`);
+  nextResponse = [200, pages[0]!];
+  const login = ['--user', 'ann', '--address', at(member)];
+  try {
+    const running = run(['map', 'keys', 'm', ...login], {}, ['secret']);
+    while (received.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    nextResponse = [200, pages[1]!];
+    const { code, output, errors, received: seen } = await running;
+    assert.deepEqual([code, output, errors], [0, 'k\nk\n', 'Password of ann: \n']);
+    assert.deepEqual(seen, [
+      'GET /grid/v1/maps/m/keys?limit=10000',
+      'GET /grid/v1/maps/m/keys?limit=10000 ann:secret',
+      'GET /grid/v1/maps/m/keys?limit=10000&cursor=one ann:secret',
+    ]);
+  } finally {
+    requiresLogin = false;
+    nextResponse = [200, 'value'];
+  }
+});
+
 test('the client waits for a value from a terminal', async () => {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const streams = { stdin: Object.assign(stdin, { isTTY: true }), stdout, stderr };

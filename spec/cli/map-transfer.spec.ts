@@ -234,7 +234,10 @@ test('an export whose connection ends says so, and continues', async () => {
     const file = newFile();
     const { code, output, errors } = await throughProxy(bytes, ['map', 'export', 'ends', file]);
     assert.deepEqual([code, output], [3, '']);
-    assert.match(errors, /^The export is not complete: --continue continues it\nCannot reach /);
+    assert.match(
+      errors,
+      /^The export is not complete: --continue continues it\nCannot reach .*: (the connection ended within the response|socket hang up)/,
+    );
     assert.equal((await run('map', 'export', 'ends', file, '--continue')).code, 0);
     assert.deepEqual(entriesIn(file), entriesIn(whole));
   }
@@ -245,7 +248,7 @@ test('an import whose connection ends says how many lines are imported, and cont
   const file = newFile();
   await run('map', 'export', 'whole', file);
   const lines = linesIn(readFileSync(file, 'latin1')).length;
-  for (const bytes of [100, 600_000]) {
+  for (const bytes of [100, 470_000]) {
     await run('map', 'clear', 'part');
     const { code, output, errors } = await throughProxy(bytes, ['map', 'import', 'part', file]);
     assert.deepEqual([code, output], [3, '']);

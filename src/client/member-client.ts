@@ -147,6 +147,8 @@ class ResponseClock {
   readonly #request: ClientRequest;
   readonly #limitMs: number;
   isReaderBusy = false;
+  /** Why the request was ended; empty if it was not. */
+  reason = '';
 
   /** `waitSeconds`: time that the member may wait before it responds. */
   constructor(request: ClientRequest, waitSeconds: number) {
@@ -161,8 +163,8 @@ class ResponseClock {
       this.#request.setTimeout(this.#limitMs);
       return;
     }
-    const limit = counted(Math.round(this.#limitMs / 1000), 'second');
-    this.#request.destroy(new Error(`no response for ${limit}`));
+    this.reason = `no response for ${counted(Math.round(this.#limitMs / 1000), 'second')}`;
+    this.#request.destroy(new Error(this.reason));
   }
 }
 
@@ -178,9 +180,12 @@ async function* chunksOf(
       clock.isReaderBusy = false;
     }
   } catch (error) {
-    throw failure(reasonOf(error as Error));
+    const isCutOff = (error as NodeJS.ErrnoException).code === 'ECONNRESET';
+    throw failure(clock.reason || (isCutOff ? CUT_OFF : reasonOf(error as Error)));
   }
 }
+
+const CUT_OFF = 'the connection ended within the response';
 
 function ignored(): void {}
 
