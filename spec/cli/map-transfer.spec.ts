@@ -292,8 +292,8 @@ test('a line that cannot be imported is named; those before it are imported', as
     ['{"key":"k","value":"","timeToLiveSeconds":-1}', 4, 'Line 5 is refused with 400: Cannot use'],
     [
       '{"key":"k","value":"","more":1}',
-      4,
-      'Line 5 is refused with 400: Cannot use the member "more"',
+      2,
+      'Cannot import line 5: it has an unknown member, "more"',
     ],
     [
       `{"key":"k","value":"${'x'.repeat(2 * MIB)}"}`,

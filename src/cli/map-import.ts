@@ -309,6 +309,10 @@ function entryIn(line: Buffer): EntryLine | undefined | string {
     return 'it is not a JSON object';
   }
   if (entry.cursor !== undefined) return undefined;
+  for (const name in entry) {
+    if (!MEMBERS.has(name))
+      return `it has an unknown member, ${JSON.stringify(name.slice(0, 100))}`;
+  }
   const { key, keyBase64, value, valueBase64 } = entry;
   if (typeof (key ?? keyBase64) !== 'string') return 'it has no key';
   if (value === undefined && valueBase64 === undefined) {
@@ -329,14 +333,21 @@ function hasTypes(entry: EntryLine): boolean {
 }
 
 /** Returns the line of a bulk request that sets an entry; undefined if it cannot be one. */
-function bulkLine(entry: EntryLine & { readonly etag?: string }): Buffer | undefined {
+function bulkLine(entry: EntryLine): Buffer | undefined {
   if (entry.contentTypeBase64 !== undefined) return undefined;
-  const { etag: _, length: __, timeToLiveSeconds = 0, maxIdleSeconds = 0, ...others } = entry;
-  const line = `${JSON.stringify({ op: 'set', ...others, timeToLiveSeconds, maxIdleSeconds })}\n`;
-  const bytes = Buffer.from(line);
+  const { key, keyBase64, value, valueBase64, contentType } = entry;
+  const { timeToLiveSeconds = 0, maxIdleSeconds = 0 } = entry;
+  const lifetime = { timeToLiveSeconds, maxIdleSeconds };
+  const members = { op: 'set', key, keyBase64, value, valueBase64, contentType, ...lifetime };
+  const bytes = Buffer.from(`${JSON.stringify(members)}\n`);
   return bytes.length > LINE_BYTES_MAX ? undefined : bytes;
 }
 
+/** The members of an entry. */
+const MEMBERS: ReadonlySet<string> = new Set([
+  ...['key', 'keyBase64', 'etag', 'contentType', 'contentTypeBase64', 'length'],
+  ...['value', 'valueBase64', 'timeToLiveSeconds', 'maxIdleSeconds'],
+]);
 /** The beginning of the result of a line that is done. */
 const DONE = Buffer.from('{"status":2');
 const LONG_VALUE = Buffer.from(',"valueBase64":"');
