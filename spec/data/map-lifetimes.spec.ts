@@ -31,6 +31,21 @@ test('MapLifetimes uses the exact name, then a pattern, then default, at every c
   assert.equal(LIFETIMES.of(span('session-1')), LIFETIMES.of(span('session-1')));
 });
 
+test('MapLifetimes never expires entries of the reserved map', () => {
+  const seconds = new Map([['*', 5]]);
+  const all = new Map([['', 7], ['default', 6], ...seconds]);
+  for (const lifetimes of [
+    LIFETIMES,
+    new MapLifetimes(new Map([['default', 5]]), new Map()),
+    new MapLifetimes(seconds, seconds),
+    new MapLifetimes(all, all),
+  ]) {
+    assert.equal(lifetimes.of(span('')), FOREVER);
+    assert.notEqual(lifetimes.of(span('session-1')), FOREVER);
+    assert.equal(lifetimes.of(span('')), FOREVER);
+  }
+});
+
 test('MapLifetimes returns correct lifetimes for more names than it caches', () => {
   for (let index = 0; index < 25_000; index++) {
     assert.equal(LIFETIMES.of(span(`session-${index}`)).timeToLiveMs, 10_000);

@@ -63,7 +63,7 @@ interface QueueModel {
 
 type Engine = ReturnType<typeof engineOf>;
 
-/** Random operations on an engine, whose results change the model. */
+/** Random operations on an engine, whose results change the model. It has no reserved map. */
 class Model {
   readonly #random: Random;
   readonly #engine: Engine['engine'];
@@ -92,7 +92,9 @@ class Model {
 
   check(): void {
     const engine = this.#engine;
-    const maps = [...this.#maps].filter(([, keys]) => keys.size > 0);
+    assert.equal(this.#ask.size('').count, this.#maps.get('')?.size ?? 0);
+    assert.equal(engine.maps.find(span('')), 0);
+    const maps = [...this.#maps].filter(([name, keys]) => name !== '' && keys.size > 0);
     const sizes = maps.map(([name, { size }]) => [name, size] as const);
     assert.deepEqual(entriesOf(engine), Object.fromEntries(sizes));
     assert.equal(engine.maps.count, maps.length);
@@ -106,7 +108,8 @@ class Model {
   }
 
   #stepOfMap(choice: number): void {
-    const name = `m${this.#random.below(6)}`;
+    const number = this.#random.below(7);
+    const name = number === 0 ? '' : `m${number}`;
     const key = `k${this.#random.below(20)}`;
     const keys = this.#maps.get(name) ?? new Set();
     this.#maps.set(name, keys);
@@ -211,6 +214,24 @@ describe('DataFigures', () => {
     assert.deepEqual([engine.maps.count, engine.expiredEntryCount], [1, 4]);
     clock.advance(HOUR_MS);
     assert.deepEqual([engine.entryCount, engine.expiredEntryCount], [1, 4]);
+    await engine.close();
+  });
+
+  it('entries of the reserved map do not count, nor when they expire', async () => {
+    const { engine, ask, clock } = engineOf();
+    for (const key of ['a', 'b', 'c']) {
+      ask.set('', key, 'v', '', { timeToLiveMs: 1000, maxIdleSeconds: 0 });
+      ask.set('m', key, 'v', '', { timeToLiveMs: 1000, maxIdleSeconds: 0 });
+    }
+    ask.set('', 'd', 'v');
+    assert.deepEqual([engine.maps.count, engine.entryCount], [1, 3]);
+    clock.setWall(clock.wall() + 1500);
+    for (const map of ['', 'm']) assert.equal(ask.get(map, 'a').outcome, ABSENT);
+    assert.equal(engine.expiredEntryCount, 1);
+    clock.advance(HOUR_MS);
+    assert.equal(engine.expiredEntryCount, 3);
+    assert.deepEqual([engine.maps.count, engine.entryCount], [0, 0]);
+    assert.equal(ask.size('').count, 1);
     await engine.close();
   });
 

@@ -426,11 +426,32 @@ function nameCases(open: OpenSubject): void {
       for (const each of names) await put(asker, kind, each, 'e');
       for (const prefix of [...names, 'abcd', '\xff\xff\xff', 'n'.repeat(4000)]) {
         const seen = (await asker.allNames(kind, { prefix })).map((each) => each.name);
-        const expected = names.filter((each) => each.startsWith(prefix));
+        const listed = names.filter((each) => kind === 'queue' || each !== '');
+        const expected = listed.filter((each) => each.startsWith(prefix));
         assert.deepEqual([...new Set(seen)].sort(), expected.sort());
       }
     });
   }
+
+  test('the reserved map is never passed, whatever the count and the place', async (asker) => {
+    for (let index = 0; index < 20; index++) {
+      await asker.set('', `${index}`, 'v');
+      assert.equal((await asker.size('')).count, index + 1);
+      const names = Array.from({ length: index }, (_, number) => `m ${number}`).sort();
+      for (const count of [1, 3, LIST_COUNT_MAX]) {
+        const seen = (await asker.allNames('map', { count })).map((each) => each.name);
+        assert.deepEqual([...new Set(seen)].sort(), names);
+      }
+      await asker.set(`m ${index}`, 'k', 'v');
+    }
+    const random = new Random(11);
+    for (let rest = 200; rest > 0; rest--) {
+      const place = random.bytes(LIST_PLACE_BYTES);
+      if (rest % 2 === 0) place.fill(0, 1);
+      for (const each of (await asker.names('map', { place })).names)
+        assert.match(each.name, /^m /);
+    }
+  });
 
   test('names without entries or items are not passed', async (asker) => {
     await asker.set('stays', 'k', 'v');

@@ -252,6 +252,30 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
     });
   });
 
+  it(`${name}: no merged change of the reserved map changes anything`, async () => {
+    const { engine, asker, sink } = await opened();
+    const { version } = await asker.set('', 'k', 'own');
+    await asker.set('m', 'k', 'v');
+    const [content, sequences, now] = [contentOf(engine), engine.sequences(), new Version()];
+    for (const [policy] of POLICIES) {
+      for (const operation of [SET, DELETE, CLEAR] as const) {
+        for (const by of [-1, 0, 1, 2 ** 28]) {
+          const change = sent(operation, moved(version, by), operation === SET ? 'sent' : '');
+          change.name.clear();
+          for (const began of [undefined, moved(version, 2 ** 28)]) {
+            assert.equal(merged(engine, change, policy, began).outcome, OUTDATED);
+          }
+        }
+      }
+    }
+    assert.deepEqual([contentOf(engine), engine.sequences()], [content, sequences]);
+    assert.equal((await asker.get('', 'k')).value, 'own');
+    engine.now(now);
+    assert.ok(!moved(version, 2 ** 28).is(now));
+    assert.deepEqual([engine.tombstones.count, sink.records.length], [0, 2]);
+    await compareReplay(engine, sink, open);
+  });
+
   describe(`${name}: sinks that are added and removed`, () => {
     it('are notified in between, but only of the maps that they accept, and of no queue', async () => {
       const { engine, asker, sink } = await opened();
@@ -259,7 +283,7 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
       const joined = new RecordingSink();
       const choosy = Object.assign(new RecordingSink(), {
         ignoresQueues: true,
-        wants: (map: { toBuffer(): Buffer }) => map.toBuffer().toString() === 'n',
+        wants: (map: { toBuffer(): Buffer }) => map.toBuffer().toString() !== 'm',
       });
       engine.addSink(joined);
       engine.addSink(choosy);
@@ -268,11 +292,13 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
       await asker.offer('n', 'item');
       await asker.delete('m', 'k');
       await asker.clear('n');
+      await asker.set('', 'k', 'v');
+      await asker.delete('', 'k');
       engine.removeSink(joined);
       engine.removeSink(choosy);
       await asker.set('n', 'k', 'after');
-      assert.equal(sink.records.length, 7);
-      assert.deepEqual([joined.records.length, choosy.records.length], [5, 2]);
+      assert.equal(sink.records.length, 9);
+      assert.deepEqual([joined.records.length, choosy.records.length], [7, 2]);
       assert.ok(choosy.records.every(({ name }) => name.toBuffer().toString() === 'n'));
     });
   });

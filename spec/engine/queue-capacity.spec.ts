@@ -36,6 +36,12 @@ test('queueCapacity matches each byte of a name to only one part of a pattern', 
   assert.equal(capacityOf({ 'a*b*b': 1 }, 'abb'), 1);
 });
 
+test('queueCapacity is unlimited for the empty name, which no setting has', () => {
+  for (const maxSizes of [{ '*': 1 }, { default: 1 }, { '': 1 }, { '': 1, '*': 1, default: 1 }]) {
+    assert.equal(capacityOf(maxSizes, ''), Number.POSITIVE_INFINITY);
+  }
+});
+
 test('queueCapacity compares the bytes of names, including names that are not UTF-8', () => {
   assert.equal(capacityOf({ é: 1 }, Buffer.from([0xc3, 0xa9])), 1);
   assert.equal(capacityOf({ é: 1 }, Buffer.from([0xe9])), Number.POSITIVE_INFINITY);
@@ -46,7 +52,7 @@ test('queueCapacity matches a name exactly when the equivalent regular expressio
   const text = fc.string({ unit: fc.constantFrom('a', 'b', '*'), maxLength: 8 });
   fc.assert(
     fc.property(text, text, (pattern, letters) => {
-      const name = letters.replaceAll('*', '');
+      const name = `${letters.replaceAll('*', '')}a`;
       const expected = new RegExp(`^${pattern.replaceAll('*', '.*')}$`).test(name);
       assert.equal(capacityOf({ [pattern]: 7 }, name) === 7, expected);
     }),

@@ -5,6 +5,7 @@
  * are tried one by one. Tested by engine/queue-capacity.spec.ts.
  */
 import { NamePattern } from '../base/name-pattern.ts';
+import { isReservedMap } from '../base/reserved-map.ts';
 import { NO_BYTES, type Span } from '../base/span.ts';
 
 /** Maximum number of configured names with `*`; maps and queues are counted separately. */
@@ -31,7 +32,8 @@ export function byName<Value>(
 }
 
 /**
- * Returns a function that finds the configured name, in any of the maps, that applies to a name.
+ * Returns a function that finds the configured name, in any of the maps, that applies to a name. None
+ * applies to the reserved map.
  */
 export function nameAmong(
   ...configured: readonly ReadonlyMap<string, unknown>[]
@@ -46,8 +48,10 @@ export function nameAmong(
   const fallback = has('default') ? 'default' : undefined;
   const isFallback = (name: string) => name === 'default';
   // Names are not decoded if all of them have the same configuration.
-  if (configured.every((names) => [...names.keys()].every(isFallback))) return () => fallback;
+  if (configured.every((names) => [...names.keys()].every(isFallback)))
+    return (bytes) => (isReservedMap(bytes) ? undefined : fallback);
   return (bytes) => {
+    if (isReservedMap(bytes)) return undefined;
     const exact = bytes.toString();
     // Decoding replaces bytes that are not UTF-8.
     if (has(exact) && Buffer.from(exact).equals(bytes)) return exact;

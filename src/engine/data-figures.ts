@@ -6,9 +6,9 @@
 import type { Span } from '../base/span.ts';
 
 /**
- * The names of all maps, or of all queues. A map has a name while it has entries, a queue while it
- * has items or takes that wait. Ids are 1 or more. An id is valid during the turn: the id of a
- * removed name may be assigned to another.
+ * The names of all maps except the reserved one, or of all queues. A map has a name while it has
+ * entries, a queue while it has items or takes that wait. Ids are 1 or more. An id is valid during
+ * the turn: the id of a removed name may be assigned to another.
  */
 export interface StoredNames {
   /** Number of names. */
@@ -24,7 +24,7 @@ export interface StoredNames {
 export interface DataFigures {
   readonly maps: StoredNames;
   readonly queues: StoredNames;
-  /** Number of entries of all maps. */
+  /** Number of entries of these maps. */
   readonly entryCount: number;
   /** Number of items of all queues that can be taken. */
   readonly itemCount: number;

@@ -269,9 +269,9 @@ export interface Engine {
    */
   entries(map: Span, prefix: Span, place: Span, count: number, receiver: EntryReceiver): void;
   /**
-   * As entries, for the names of maps that have entries, or queues that have items. A call may take
-   * long, but holds up nothing else. An engine on a Cluster may leave out a name whose only keys move
-   * to another server during the call.
+   * As entries, for the names of queues that have items, or of maps that have entries, without the
+   * reserved map. A call may take long, but holds up nothing else. An engine on a Cluster may leave out
+   * a name whose only keys move to another server during the call.
    */
   names(kind: NameKind, prefix: Span, place: Span, count: number, receiver: NameReceiver): void;
 

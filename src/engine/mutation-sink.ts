@@ -48,9 +48,9 @@ export interface MutationSink {
   /** Whether the sink ignores the mutations of queues: then it is not called for them. */
   readonly ignoresQueues?: boolean;
   /**
-   * Whether the sink wants the mutations of this map; for other maps it is not called. A sink
-   * without this method wants all. The engine caches the result until StoredEngine.reviewMaps is
-   * called, or a sink is added or removed.
+   * Whether the sink wants the mutations of this map; for other maps, and the reserved map, it is
+   * not called. A sink without this method wants all. The engine caches the result until
+   * StoredEngine.reviewMaps is called, or a sink is added or removed.
    */
   wants?(map: Span): boolean;
   /**

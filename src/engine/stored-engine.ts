@@ -95,7 +95,7 @@ export interface TombstoneFigures {
 
 /**
  * Options of an engine that merges changes. All are optional; by default no map has these
- * properties.
+ * properties. The reserved map never has them.
  */
 export interface MergeOptions {
   /**
@@ -182,8 +182,8 @@ export interface StoredEngine extends Engine {
    * replay would not select it, or a tombstone is later: then this data set assigns it the version
    * right after that of the entry or tombstone, and is its maker. It is not the clock's next
    * version, because the sender's changes since then are later than everything the sender had seen.
-   * APPLIED; KNOWN; OUTDATED; MEMORY_FULL; REFUSED; or UNREACHABLE. The result's `version` is the
-   * entry's after a set with APPLIED or KNOWN.
+   * APPLIED; KNOWN; OUTDATED, also for a change of the reserved map; MEMORY_FULL; REFUSED; or
+   * UNREACHABLE. The result's `version` is the entry's after a set with APPLIED or KNOWN.
    */
   merge(change: Mutation, policy: MergePolicy, receiver: Receiver, syncBegan?: Version): void;
 

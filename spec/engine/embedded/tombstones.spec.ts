@@ -280,3 +280,46 @@ it('a visit of tombstones ends, even if others are added and renewed fast', () =
   assert.ok(given.every((tombstone) => engine.isStored(tombstone)));
   engine.close();
 });
+
+it('the reserved map has no tombstones, statistics or selective sinks, whatever the options', async () => {
+  const asked: string[] = [];
+  const keeps = (map: Buffer) => asked.push(map.toString()) > 0;
+  const wants = (map: Span) => keeps(map.toBuffer());
+  const selective = Object.assign(new RecordingSink(), { wants });
+  const log = new RecordingSink();
+  const made = { keepsTombstones: keeps, keepsStatistics: keeps, sinks: [log, selective] };
+  const { engine, ask, clock } = engineOf(made);
+  const remove = () => {
+    for (const map of ['', 'm']) {
+      ask.set(map, 'deleted', VALUE);
+      ask.delete(map, 'deleted');
+      ask.set(map, 'expires', VALUE, '', { timeToLiveMs: 1000, maxIdleSeconds: 0 });
+      clock.setWall(clock.wall() + 2000);
+      ask.get(map, 'expires');
+      ask.set(map, 'cleared', VALUE);
+      ask.get(map, 'cleared');
+      ask.clear(map);
+    }
+  };
+  remove();
+  const kept = engine.tombstones.count;
+  assert.ok(kept > 0);
+  // So many maps that every one counts as a map that changes were merged into.
+  for (let map = 0; map < 20; map++) {
+    const change = changeOf(SET, { version: 1 });
+    const name = Buffer.alloc(60_000, `${map}`.padStart(2, '0'));
+    change.name.set(name, 0, name.length);
+    assert.equal(merged(engine, change, LATEST_UPDATE).outcome, APPLIED);
+  }
+  engine.reviewMaps();
+  remove();
+  assert.equal(engine.tombstones.count, kept);
+  assert.ok(asked.includes('m') && !asked.includes(''));
+  const names = (sink: RecordingSink) => new Set(sink.records.map(({ name }) => name.length));
+  assert.deepEqual(names(log), new Set([0, 1, 60_000]));
+  assert.deepEqual(names(selective), new Set([1, 60_000]));
+  ask.set('', 'k', VALUE);
+  for (const { hits, name } of visited(engine)) assert.ok(name.length > 0 || hits === 0);
+  engine.invariants();
+  await engine.close();
+});

@@ -60,6 +60,7 @@ import {
   engineComponents,
 } from './engine-components.ts';
 import { assertInvariants } from './engine-invariants.ts';
+import { ListedMaps } from './listed-maps.ts';
 import { NO_ITEM } from './queue-order.ts';
 import { Refill } from './refill.ts';
 import type { EmbeddedResult } from './results.ts';
@@ -112,7 +113,7 @@ export class EmbeddedEngine implements StoredEngine, DataFigures {
   }
 
   get maps(): StoredNames {
-    return this.#components.mapNames;
+    return new ListedMaps(this.#components.mapNames);
   }
 
   get queues(): StoredNames {
@@ -120,7 +121,7 @@ export class EmbeddedEngine implements StoredEngine, DataFigures {
   }
 
   get entryCount(): number {
-    return this.#components.mapNames.useCount;
+    return new ListedMaps(this.#components.mapNames).entryCount;
   }
 
   get itemCount(): number {

@@ -7,6 +7,7 @@
  * mutation, which the sinks are asked about; if they refuse it, the entry remains but is not
  * visible.
  */
+import { isReservedMap } from '../../base/reserved-map.ts';
 import { EXPIRE, Mutation } from '../mutation.ts';
 import {
   bytesAt,
@@ -30,7 +31,10 @@ import type { SharedComponents } from './shared-components.ts';
 import type { Tombstones } from './tombstones.ts';
 
 export class Expiry {
-  /** Number of entries that were removed because their time was over. */
+  /**
+   * Number of entries that were removed because their time was over, without those of the reserved
+   * map.
+   */
   expiredCount = 0;
   readonly #store: CellStore;
   readonly #names: NameTable;
@@ -95,11 +99,11 @@ export class Expiry {
     const draft = this.#draft;
     const sinks = mapFlags.sinksFor(draft, owner);
     const keepsTombstone = mapFlags.keepsTombstones(owner);
+    this.#names.name(owner, draft.name);
     if (sinks.length > 0 || keepsTombstone) {
       const key = keyAt(words, at) * 4;
       store.versions.tick();
       store.begin(draft, EXPIRE, partition.number);
-      this.#names.name(owner, draft.name);
       draft.key.set(bytes, key, key + keyLengthAt(words, at));
       draft.replaced.set(versionLowAt(words, at), versionHighAt(words, at));
       this.#lives.get(owner, draft.life);
@@ -112,7 +116,8 @@ export class Expiry {
       this.#recorder.record(draft);
       this.#tombstones.add(draft);
     }
-    if (!mapFlags.hasEndedAt(words, at)) this.expiredCount++;
+    const isCounted = !isReservedMap(draft.name) && !mapFlags.hasEndedAt(words, at);
+    if (isCounted) this.expiredCount++;
     store.raise(partition.number, store.next(partition.number));
     return true;
   }

@@ -16,6 +16,7 @@
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { EVERY_PARTITION } from '../../base/partition-number.ts';
+import { isReservedMap } from '../../base/reserved-map.ts';
 import { Span } from '../../base/span.ts';
 import {
   type EntryReceiver,
@@ -133,7 +134,8 @@ export class Lists {
       if (next === 0) return this.#send(undefined, receiver);
       const size = kind === 'map' ? names.uses(next) : this.#queueOrder.available(next);
       names.name(next, this.#key);
-      const isListed = size > 0 && this.#key.beginsWith(prefix);
+      const isHidden = kind === 'map' && isReservedMap(this.#key);
+      const isListed = size > 0 && !isHidden && this.#key.beginsWith(prefix);
       if (isListed && results.mayLose(EVERY_PARTITION)) break;
       id = next;
       if (!isListed) continue;

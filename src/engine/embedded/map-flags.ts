@@ -1,9 +1,11 @@
 /**
  * Properties that only some maps have: removals leave tombstones, reads are counted, not every sink
  * wants the mutations. They are determined once, and cached by the map's id until `review`. As long
- * as no map can have such a property, `isActive` is false, and nothing in this file is called.
+ * as no map can have such a property, `isActive` is false, and nothing in this file is called. The
+ * reserved map never has any of them.
  * Tested by tombstones.spec.ts.
  */
+import { isReservedMap } from '../../base/reserved-map.ts';
 import { Span } from '../../base/span.ts';
 import { CLEAR, Mutation } from '../mutation.ts';
 import type { MutationSink } from '../mutation-sink.ts';
@@ -156,7 +158,7 @@ export class MapFlags {
   /** Records that a change is merged into the map: from now on the map keeps tombstones. */
   merge(name: Span): void {
     const merged = this.#merged;
-    if (merged === undefined) return;
+    if (merged === undefined || isReservedMap(name)) return;
     if (this.#lastMerged !== undefined && name.is(this.#lastMerged)) return;
     const text = textOf(name);
     this.#lastMerged = name.toBuffer();
@@ -195,10 +197,12 @@ export class MapFlags {
     const name = this.#name;
     this.#names.name(map, name);
     const { keepsTombstones, keepsStatistics } = this.#options;
-    const isMerged = this.#merged === undefined || this.#merged.has(textOf(name));
     let flags = this.#review << REVIEW_SHIFT;
-    if (isMerged || keepsTombstones?.(name.toBuffer()) === true) flags |= KEEPS_TOMBSTONES;
-    if (keepsStatistics?.(name.toBuffer()) === true) flags |= KEEPS_STATISTICS;
+    if (!isReservedMap(name)) {
+      const isMerged = this.#merged === undefined || this.#merged.has(textOf(name));
+      if (isMerged || keepsTombstones?.(name.toBuffer()) === true) flags |= KEEPS_TOMBSTONES;
+      if (keepsStatistics?.(name.toBuffer()) === true) flags |= KEEPS_STATISTICS;
+    }
     if ((before & KEEPS_TOMBSTONES) === 0) {
       const isNew = (before & NEW) !== 0;
       const { versions } = this.#store;
@@ -209,7 +213,10 @@ export class MapFlags {
   }
 
   #chosen(name: Span): MutationSink[] {
-    return this.#recorder.sinks.filter((sink) => sink.wants === undefined || sink.wants(name));
+    const isReserved = isReservedMap(name);
+    return this.#recorder.sinks.filter(
+      (sink) => sink.wants === undefined || (!isReserved && sink.wants(name)),
+    );
   }
 
   #setOf(name: Span): number {

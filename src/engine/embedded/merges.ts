@@ -6,6 +6,7 @@
  * older life that is recorded in the log would end it otherwise. Tested by embedded-engine.spec.ts.
  */
 import { EVERY_PARTITION } from '../../base/partition-number.ts';
+import { isReservedMap } from '../../base/reserved-map.ts';
 import { APPLIED, KNOWN, OUTDATED, type Outcome } from '../engine.ts';
 import {
   EXPIRATION_TIME,
@@ -75,6 +76,8 @@ export class Merges {
 
   merge(change: Mutation, policy: MergePolicy, syncBegan: Version = NONE): Outcome {
     this.version.clear();
+    this.partition = EVERY_PARTITION;
+    if (isReservedMap(change.name)) return OUTDATED;
     this.#store.versions.restore(change.version);
     this.#mapFlags.merge(change.name);
     if (change.operation === CLEAR) return this.#clear(change);
@@ -205,7 +208,6 @@ export class Merges {
   #clear(change: Mutation): Outcome {
     const { name, version } = change;
     const ofMap = this.#ofMap;
-    this.partition = EVERY_PARTITION;
     this.#tombstones.ofMap(name, ofMap);
     if (version.is(ofMap)) return KNOWN;
     if (!version.isAfter(ofMap)) return OUTDATED;
