@@ -8,7 +8,8 @@
  * when the correct length is tried. Tested by repair.spec.ts.
  */
 import type { Viewed } from '../base/copy-bytes.ts';
-import { CLEAR, DELETE, EXPIRE, Mutation, REMOVE, RETURN, SET } from '../engine/mutation.ts';
+import { isReservedMap } from '../base/reserved-map.ts';
+import { CLEAR, DELETE, EXPIRE, Mutation, OFFER, REMOVE, RETURN, SET } from '../engine/mutation.ts';
 import {
   CONTROL_RECORD_BYTES,
   checkRecord,
@@ -112,6 +113,7 @@ export function describeRecord({ page, length }: ReadSegment, at: number): strin
   const { operation, partition, sequence } = mutation;
   const isRemoval = operation === DELETE || operation === CLEAR;
   if (isRemoval && sequence === 0) return 'a tombstone';
+  if (operation < OFFER && isReservedMap(mutation.name)) return 'a record of the reserved map';
   const name = quoted(mutation.name.toBuffer());
   const ofKey = `${quoted(mutation.key.toBuffer())} in map ${name}`;
   if (operation === SET) return `a value of ${ofKey}`;
