@@ -30,6 +30,14 @@ test('A map or queue has the backup count of its configuration, or the default',
   assert.equal(counts.max, 3);
 });
 
+test('No backup count applies to the reserved map', async () => {
+  for (const name of ['default', '"*"']) {
+    const counts = new ReplicaCounts(await configOf(`map: {${name}: {backup-count: 3}}`));
+    assert.equal(counts.ofMap(map('m')), 3);
+    assert.equal(counts.ofMap(map('')), undefined);
+  }
+});
+
 test('Maps and queues without a backup count have the default', async () => {
   const counts = new ReplicaCounts(await configOf('map: {plain: {}}'));
   assert.equal(counts.ofMap(map('plain')), undefined);

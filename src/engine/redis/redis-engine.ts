@@ -4,6 +4,7 @@
  * it was done, the outcome is UNKNOWN; if it was certainly not done, UNREACHABLE or MEMORY_FULL.
  */
 import type { Clock } from '../../base/clock.ts';
+import { isReservedMap } from '../../base/reserved-map.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
 import type { Span } from '../../base/span.ts';
 import type { ChangeWork, MemberLife } from '../../cluster/membership.ts';
@@ -56,7 +57,8 @@ export interface RedisEngineOptions
   /** Creates the connections to the servers, which the caller chooses. */
   connect(options: PrimaryOptions, observer: ServersObserver): Servers;
   /**
-   * Replicas that must have a change of the map; undefined for the usual number with these servers.
+   * Replicas that must have a change of the map, which is not the reserved one; undefined for the usual
+   * number with these servers.
    */
   mapReplicaCount(map: Span): number | undefined;
   /**
@@ -64,7 +66,10 @@ export interface RedisEngineOptions
    * servers.
    */
   queueReplicaCount(queue: Buffer): number | undefined;
-  /** Replicas that must have a step of the cluster's store; undefined for the usual number. */
+  /**
+   * Replicas that must have a step of the cluster's store, or a change of the reserved map; undefined
+   * for the usual number.
+   */
   readonly clusterReplicaCount?: number | undefined;
   /**
    * The greatest number that the two functions above return for any map or queue; undefined for the
@@ -153,7 +158,11 @@ export class RedisEngine implements Engine, ChangeWork {
       dispatcher: this.#dispatcher,
       layout,
       results: this.#results,
-      replicaCount: (map: Span) => options.mapReplicaCount(map) ?? servers.usualReplicaCount,
+      replicaCount: (map: Span) => {
+        const isOwn = isReservedMap(map);
+        const configured = isOwn ? options.clusterReplicaCount : options.mapReplicaCount(map);
+        return configured ?? servers.usualReplicaCount;
+      },
       fail: (receiver: Receiver, failure: Failure) => this.#fail(receiver, failure),
     };
     this.#queues = new RedisQueues(common, {
