@@ -25,12 +25,11 @@ interface DataActionParts {
 export function dataActions(parts: DataActionParts): Actions<typeof DATA_ROUTES> {
   const { engine, lifetimes, waiting, dialect } = parts;
 
-  const clearMap: Action = (call) => engine.clear(call.name, call);
-
   /** Offers the last part of the path as an item without a content type. */
   const offerFromPath: Action = (call) => engine.offer(call.name, call.key, TEXT_PLAIN, call);
 
-  const head: Action = ({ request }) => request.respondEmpty(200, NO_PARTITION, 0);
+  /** Succeeds without the engine. */
+  const succeed: Action = ({ request }) => request.respondEmpty(200, NO_PARTITION, 0);
 
   /**
    * Polls the queue. The last part of the path is the time to wait, in seconds; zero or less means
@@ -70,7 +69,7 @@ export function dataActions(parts: DataActionParts): Actions<typeof DATA_ROUTES>
       engine.set(name, key, request.content, type, lifetimes.of(name), undefined, call);
     },
     deleteEntry: (call) => engine.delete(call.name, call.key, undefined, call),
-    clearMap,
+    clearMap: (call) => engine.clear(call.name, call),
     offer(call) {
       const { request } = call;
       engine.offer(call.name, request.content, request.head.field(CONTENT_TYPE), call);
@@ -80,9 +79,9 @@ export function dataActions(parts: DataActionParts): Actions<typeof DATA_ROUTES>
     pollWithGet: poll,
     offerFromPath,
     offerSize: offerFromPath,
-    clearUnnamedMap: clearMap,
-    headOfMaps: head,
-    headOfQueues: head,
+    clearUnnamedMap: succeed,
+    headOfMaps: succeed,
+    headOfQueues: succeed,
   };
 }
 

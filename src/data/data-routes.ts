@@ -27,7 +27,7 @@ export const DATA_ROUTES = {
   offerFromPath: offering(POLL),
   /** The item is `size`, in any case. */
   offerSize: { ...offering(SIZE), isInAnyCase: true },
-  /** Clears the map with the empty name, which never has entries. */
+  /** No path names the reserved map, so there is nothing to remove. */
   clearUnnamedMap: {
     ...changing('DELETE', 'rest/maps/', MAP, REMOVE, 'Remove nothing'),
     dialect: 'hazelcast',
