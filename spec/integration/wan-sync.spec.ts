@@ -9,8 +9,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, describe, it } from 'node:test';
 import { setTimeout as passed } from 'node:timers/promises';
+import { tagOf } from '../../src/engine/entity-tag.ts';
 import type { TaskStatus } from '../../src/wan/wan-status.ts';
 import { run as runCommand } from '../cli/run-command.ts';
+import { Asker } from '../engine/results.ts';
 import { freePort } from '../free-port.ts';
 import { requestBytes } from './client.ts';
 import { sendingTo, soon, started, stopAll, stopped, type WanMember } from './wan-members.ts';
@@ -58,6 +60,21 @@ async function endOf(member: WanMember, uuid: string): Promise<TaskStatus> {
   throw new Error(`sync ${uuid} has not ended in 30 s`);
 }
 
+/** The reserved map of a member. */
+function reservedIn({ member }: WanMember) {
+  const asker = new Asker(member.inProcess.engine);
+  const entries = async () => {
+    const found = await asker.allEntries('');
+    return found.map(({ key, value, version }) => `${key} ${value} ${tagOf(version)}`).sort();
+  };
+  const fill = async (value: string): Promise<readonly string[]> => {
+    for (const key of ['k', 'a', 'gone']) await asker.set('', key, value);
+    await asker.delete('', 'gone');
+    return await entries();
+  };
+  return { entries, fill };
+}
+
 /** Runs a command of the client. Returns its exit code and output. */
 async function run(member: WanMember, ...words: string[]): Promise<string> {
   const address = ['--address', `127.0.0.1:${member.port}`];
@@ -94,6 +111,34 @@ describe('sync', () => {
     await source.set('k0', 'later');
     assert.equal((await endOf(source, uuid)).stage, 'FINISHED');
     assert.deepEqual(await target.values('k1', 'k1999'), await source.values('k1', 'k1999'));
+  });
+});
+
+describe('the reserved map', () => {
+  it('is not sent, synchronised, compared or changed, whatever the references match', async () => {
+    const port = await freePort();
+    const target = await started({ port });
+    const map = { '*': { 'wan-replication-ref': { w: {} }, 'per-entry-stats-enabled': true } };
+    const grid = { ...sendingTo([port], TREES), map: { ...map, default: map['*'] } };
+    const source = await started({ grid });
+    const [own, others] = [reservedIn(source), reservedIn(target)];
+    const expected = await own.fill('of the source');
+    const expectedOthers = await others.fill('of the target');
+    await source.set('k', 'v');
+    await soon(() => target.values('k'), ['v']);
+    assert.equal((await source.publisher()).eventsSent, 1);
+    for (const call of ['sync/map', 'consistencyCheck/map']) {
+      const { status, body } = await source.ask('POST', `wan/${call}`, 'dev&&w&p0&');
+      assert.equal(status, 400, body.toString());
+    }
+    assert.match(await run(source, 'sync', ''), /^4 Refused with 400/);
+    assert.match(await run(source, 'check', ''), /^4 Refused with 400/);
+    const all = await begin(source, 'sync/allmaps', 'dev&&w&p0');
+    assert.equal((await endOf(source, all)).stage, 'FINISHED');
+    assert.deepEqual(await own.entries(), expected);
+    assert.deepEqual(await others.entries(), expectedOthers);
+    const { eventsRejected, queueSize } = await source.publisher();
+    assert.deepEqual([eventsRejected, queueSize], [0, 0]);
   });
 });
 

@@ -4,12 +4,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { deflateRawSync } from 'node:zlib';
 import { viewed } from '../../src/base/copy-bytes.ts';
-import { EXPIRATION_TIME } from '../../src/engine/merge-policy.ts';
+import { EXPIRATION_TIME, LATEST_UPDATE, PASS_THROUGH } from '../../src/engine/merge-policy.ts';
 import { Mutation, SET } from '../../src/engine/mutation.ts';
 import { Version } from '../../src/engine/version.ts';
 import { handshakeMessage } from '../../src/wan/batch.ts';
 import { eventBytes, readEvent, writeEvent } from '../../src/wan/event-codec.ts';
 import { BATCH, HEAD_BYTES, sealDeflated, sealPlain } from '../../src/wan/message-format.ts';
+import { copyOf } from '../engine/sinks.ts';
 import { double, fields, framedBytes } from '../packed-fields.ts';
 import { generator, type Member } from './members.ts';
 import {
@@ -93,6 +94,26 @@ describe('WanReceiver.receive', () => {
       assert.equal(member.engine.mergedCount, before, `seed ${SEED}, round ${round}`);
     }
     assert.ok(refused > BATCHES / 20, `${refused} refused`);
+  });
+
+  it('applies nothing of a batch with a change of the reserved map', async () => {
+    const member = receiver();
+    const { engine } = member;
+    engine.change(SET, '', 'a', 'own');
+    const contents = engine.contents();
+    for (const change of CHANGES) {
+      const reserved = copyOf(change);
+      reserved.name.clear();
+      for (const policy of [PASS_THROUGH, LATEST_UPDATE] as const) {
+        const batch = batchOf([CHANGES[0]!, reserved, CHANGES[1]!], member.dataSetId, { policy });
+        assert.equal(await send(member, sealPlain(batch, headOf(BATCH))), 400);
+        assert.equal(await send(member, await sealDeflated(batch, headOf(BATCH))), 400);
+        const onReceipt = { ...headOf(BATCH), isOnReceipt: true };
+        assert.equal(await send(member, sealPlain(batch, onReceipt)), 400);
+      }
+    }
+    assert.deepEqual([engine.contents(), engine.mergedCount], [contents, 0]);
+    assert.equal(engine.tombstones.count, 0);
   });
 
   it('refuses a message of an earlier format in words', async () => {

@@ -638,6 +638,30 @@ describe('A map', () => {
     assert.equal(settings.treeOf(Buffer.from('other')).isOn, true);
   });
 
+  it('is never one of the reserved map, whose name a file cannot have', async () => {
+    for (const name of ['"*"', 'default']) {
+      const settings = '{wan-replication-ref: {r: }, per-entry-stats-enabled: true}';
+      const { config } = await load(
+        'wan.yaml',
+        yaml('target-endpoints: a', `  map: {${name}: ${settings}}\n`),
+      );
+      const maps = new WanMaps(config);
+      for (const [map, isConfigured] of [
+        ['m', true],
+        ['', false],
+      ] as const) {
+        const bytes = Buffer.from(map);
+        assert.equal(maps.refsTo('r')(bytes) !== undefined, isConfigured);
+        assert.equal(maps.merging.keepsTombstones?.(bytes), isConfigured);
+        assert.equal(maps.merging.keepsStatistics?.(bytes), isConfigured);
+      }
+    }
+    const [problem = ''] = await problemsIn(
+      yaml('target-endpoints: a', '  map: {"": {wan-replication-ref: {r: }}}\n'),
+    );
+    assert.match(problem, /Cannot use "" as a name: it is empty$/);
+  });
+
   it('includes patterns and the default in its names', async () => {
     const more =
       '  map: {"a*": {wan-replication-ref: {r: }}, default: {per-entry-stats-enabled: true}}\n';

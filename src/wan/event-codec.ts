@@ -8,6 +8,7 @@
  * In the files of waiting events an event has a place as well. Tested by message-format.spec.ts.
  */
 import type { Viewed } from '../base/copy-bytes.ts';
+import { isReservedMap } from '../base/reserved-map.ts';
 import {
   CHANGE_BYTES_MIN,
   changeBytes,
@@ -91,7 +92,7 @@ function isEvent(bytes: Buffer, at: number, also: number, change: Mutation): boo
   const { operation, name, key, contentType, value, path, version } = change;
   const fields = bytes[at + 5]!;
   if ((fields & also) !== also || policyAt(bytes, at) > POLICY_MAX) return false;
-  if (name.length === 0 || path.length > SENT_PATH_BYTES_MAX || version.isNone) return false;
+  if (isReservedMap(name) || path.length > SENT_PATH_BYTES_MAX || version.isNone) return false;
   const own = fields ^ also;
   if (operation === SET) return (own & ~SENT_FIELDS) === 0;
   if (contentType.length + value.length > 0) return false;

@@ -25,6 +25,7 @@
 
 import { type FieldReader, FieldWriter } from '../base/fields.ts';
 import { counted } from '../base/quantities.ts';
+import { isReservedMap } from '../base/reserved-map.ts';
 import { headOf, openResponse, type Sender } from './batch.ts';
 import { HASH_KEY_BYTES } from './entry-hash.ts';
 import {
@@ -113,7 +114,7 @@ export function readTreeRequest({ payload }: OpenedMessage): ReceivedTreeRequest
     throw malformed(`it asks for level ${level} + ${levels} of trees of depth ${depth}`);
   const clusterName = reader.text().toString();
   const map = Buffer.from(reader.text());
-  if (map.length === 0) throw malformed('it names no map');
+  if (isReservedMap(map)) throw malformed('it names no map');
   const nodes = readNodes(reader, partitionCount, depth, level, levels);
   reader.end();
   return { key, partitionCount, depth, level, levels, clusterName, map, nodes };

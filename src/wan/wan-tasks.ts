@@ -9,6 +9,7 @@ import type { Clock } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
 import { getOrCreate } from '../base/get-or-create.ts';
 import { counted } from '../base/quantities.ts';
+import { isReservedMap } from '../base/reserved-map.ts';
 import { Span } from '../base/span.ts';
 import { Version } from '../engine/version.ts';
 import type { Sender } from './batch.ts';
@@ -215,7 +216,7 @@ export class WanTasks {
 }
 
 function checkMap(publisher: WanPublisher, map: Buffer, action: string): void {
-  if (map.length > 0 && publisher.refOf(Span.of(map)) !== undefined) return;
+  if (!isReservedMap(map) && publisher.refOf(Span.of(map)) !== undefined) return;
   const { replication } = publisher;
   throw new GridError('WAN_MAP_UNKNOWN', { action, map: String(map), replication });
 }
