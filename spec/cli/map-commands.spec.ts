@@ -11,6 +11,7 @@ import { PassThrough } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { runCli } from '../../src/cli/main.ts';
 import type { Member } from '../../src/member/member.ts';
+import { Asker } from '../engine/results.ts';
 import { memberWith } from '../integration/member-on.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { run as runCommand } from './run-command.ts';
@@ -135,6 +136,37 @@ test('map list, keys and entries print a line for each', async () => {
   const other = { keyBase64: '/wA=', contentType: 'a/b', length: 5, value: 'other' };
   assert.ok(objects(entries.output).some((each) => JSON.stringify(each) === JSON.stringify(other)));
   assert.deepEqual(await run('map', 'keys', 'nothing'), done());
+});
+
+test('no command reaches or lists the reserved map', async () => {
+  const asker = new Asker(member.inProcess.engine);
+  await asker.set('', 'k', 'own');
+  const { version } = await asker.get('', 'k');
+  const lines = fileOf('{"op":"set","key":"k","value":"v"}\n');
+  for (const words of [
+    ['get', '', 'k'],
+    ['set', '', 'k', 'v'],
+    ['delete', '', 'k'],
+    ['add', '', 'k'],
+    ['clear', ''],
+    ['size', ''],
+    ['keys', ''],
+    ['entries', ''],
+    ['lookup', '', 'k'],
+    ['bulk', '', lines],
+    ['import', '', lines],
+    ['export', '', join(folder, 'exported')],
+  ]) {
+    const { code, output, errors } = await run('map', ...words);
+    assert.deepEqual([code, output], [2, ''], words.join(' '));
+    assert.match(errors, /Cannot use "" as a name below maps: it is empty\n$/);
+  }
+  await fill('listed', ['k']);
+  for (const line of objects((await run('map', 'list', '--json')).output) as { name?: string }[]) {
+    assert.notEqual(line.name, '');
+  }
+  assert.ok((await asker.get('', 'k')).version.is(version));
+  assert.equal((await asker.size('')).count, 1);
 });
 
 test('a list has a prefix and a limit, and continues from its cursor', async () => {

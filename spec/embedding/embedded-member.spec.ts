@@ -269,7 +269,8 @@ test('a cancelled poll takes nothing', async () => {
 test('an invalid name, key, value or time is refused', async () => {
   const member = await started();
   const map = member.map('m');
-  assert.throws(() => member.map(''), /^TypeError: Cannot use an empty name/);
+  for (const name of ['', Buffer.alloc(0), new Uint8Array(8).subarray(8)])
+    assert.throws(() => member.map(name), /^TypeError: Cannot use an empty name/);
   assert.throws(
     () => member.queue('q'.repeat(65_537)),
     /Cannot use 65537 bytes as name: more than/,

@@ -1,9 +1,11 @@
 /** Results of operations to which a server replies with an error. */
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
+import type { Span } from '../../../src/base/span.ts';
 import {
   ABSENT,
   APPLIED,
+  type Engine,
   MEMORY_FULL,
   type Outcome,
   UNKNOWN,
@@ -206,6 +208,33 @@ test('a change that needs more replicas than there are is refused before it is s
     assert.equal(await set(engine, 'key', '2'), APPLIED);
     assert.deepEqual(valuesDone(server), ['2']);
   });
+});
+
+test('a change of the reserved map needs the replicas of the cluster, not those of a map', async () => {
+  server.replicaCount = 1;
+  const asked: string[] = [];
+  const mapReplicaCount = (map: Span) => {
+    asked.push(map.toBuffer().toString());
+    return map.length === 0 ? 0 : 1;
+  };
+  const setTo = (engine: Engine, map: string) => new Asker(engine).set(map, 'key', 'v');
+  for (const [clusterReplicaCount, outcome] of [
+    [2, UNREACHABLE],
+    [1, APPLIED],
+    [undefined, APPLIED],
+  ] as const) {
+    await withStore(
+      world,
+      server.url,
+      { mapReplicaCount, clusterReplicaCount },
+      async ({ engine }) => {
+        assert.equal((await setTo(engine, '')).outcome, outcome);
+        assert.equal((await new Asker(engine).clear('')).outcome, outcome);
+        assert.equal((await setTo(engine, 'm')).outcome, APPLIED);
+      },
+    );
+  }
+  assert.deepEqual(new Set(asked), new Set(['m']));
 });
 
 test('a change that too few replicas confirm may have been made', async () => {

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GAP_MS } from '../../../src/cluster/membership-store.ts';
-import { APPLIED, FOUND } from '../../../src/engine/engine.ts';
+import { APPLIED, CONDITION_FAILED, FOUND } from '../../../src/engine/engine.ts';
 import { FakeServer } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
 import { fakeStore } from '../../world/world-engines.ts';
@@ -52,6 +52,12 @@ function untilGone({ data }: FakeServer, pattern: RegExp): Promise<void> {
   return world.until(() => !data.names.some((name) => pattern.test(name)));
 }
 
+/** Returns the number of entries of the map on the server, expired ones included. */
+function countOf(server: FakeServer, map: string): number {
+  const names = server.data.names.filter((name) => name.endsWith(`/m:${map}`));
+  return names.reduce((sum, name) => sum + Number(server.run('HLEN', name)), 0);
+}
+
 test(
   'expired entries are removed without a request, and maps without other entries leave no key',
   onMember(async (asker, server) => {
@@ -63,6 +69,23 @@ test(
     assert.equal((await asker.get('two', 'k0')).value, 'for ever');
     assert.equal((await asker.get('three', 'stays')).outcome, FOUND);
     assert.equal((await asker.delete('three', 'stays')).outcome, APPLIED);
+  }),
+);
+
+test(
+  'the reserved map expires, changes on conditions and is cleared as any other',
+  onMember(async (asker, server) => {
+    await fill(asker, '', SHORT);
+    await asker.set('', 'stays', 'v', '', LONG);
+    await world.until(() => countOf(server, '') === 1);
+    const { version } = await asker.get('', 'stays');
+    assert.equal((await asker.set('', 'stays', 'w', '', LONG, version)).outcome, APPLIED);
+    assert.equal((await asker.delete('', 'stays', version)).outcome, CONDITION_FAILED);
+    assert.deepEqual([(await asker.add('', 'n', 7n, LONG)).value, countOf(server, '')], ['7', 2]);
+    assert.equal((await asker.delete('', 'n', { isPresent: true })).outcome, APPLIED);
+    assert.equal((await asker.size('')).count, 1);
+    await asker.clear('');
+    await untilGone(server, /\/[mx]:$/);
   }),
 );
 
