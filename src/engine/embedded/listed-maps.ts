@@ -1,6 +1,6 @@
 /**
  * The names of all maps except the reserved one, for figures. Made for one scrape, as the reserved
- * map's id may change. Tested by data-figures.spec.ts.
+ * map's id may change. Tested by engine/data-figures.spec.ts.
  */
 import { isReservedMap, RESERVED_MAP } from '../../base/reserved-map.ts';
 import type { Span } from '../../base/span.ts';

@@ -158,11 +158,7 @@ export class RedisEngine implements Engine, ChangeWork {
       dispatcher: this.#dispatcher,
       layout,
       results: this.#results,
-      replicaCount: (map: Span) => {
-        const isOwn = isReservedMap(map);
-        const configured = isOwn ? options.clusterReplicaCount : options.mapReplicaCount(map);
-        return configured ?? servers.usualReplicaCount;
-      },
+      replicaCount: (map: Span) => this.#replicaCount(map),
       fail: (receiver: Receiver, failure: Failure) => this.#fail(receiver, failure),
     };
     this.#queues = new RedisQueues(common, {
@@ -200,6 +196,15 @@ export class RedisEngine implements Engine, ChangeWork {
     const sweeps = new LifetimeSweeps(this.#whole);
     const departedMembers = this.#newDepartedMembers(membershipStore);
     this.membershipStore = this.#membershipStore = membershipStore;
+  }
+
+  /** Returns the number of replicas that must have a change of the map. */
+  #replicaCount(map: Span): number {
+    const options = this.#options;
+    const configured = isReservedMap(map)
+      ? options.clusterReplicaCount
+      : options.mapReplicaCount(map);
+    return configured ?? this.#servers.usualReplicaCount;
   }
 
   #newDepartedMembers(membershipStore: RedisMembershipStore): DepartedMembers {
