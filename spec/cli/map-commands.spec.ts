@@ -154,7 +154,7 @@ test('no command reaches or lists the reserved map', async () => {
     ['entries', ''],
     ['lookup', '', 'k'],
     ['bulk', '', lines],
-    ['import', '', lines],
+    ['import', '', fileOf('{"key":"k","value":"v"}')],
     ['export', '', join(folder, 'exported')],
   ]) {
     const { code, output, errors } = await run('map', ...words);
