@@ -1,11 +1,13 @@
 /** Covers src/cli/map-export.ts and src/cli/map-import.ts. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { after, before, test } from 'node:test';
+import { programWords } from '../../bench/load/program.ts';
 import { runCli } from '../../src/cli/main.ts';
 import type { Member } from '../../src/member/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
@@ -261,6 +263,24 @@ test('an import whose connection ends says how many lines are imported, and cont
     assert.equal((await run('map', 'size', 'part')).output, '12000\n');
   }
   assert.deepEqual(await dump('part'), await dump('whole'));
+});
+
+test('an import that is interrupted says how many lines are imported', async () => {
+  const words = ['map', 'import', 'signal', '--address', `127.0.0.1:${member.port}`];
+  const child = spawn(process.execPath, [...programWords('bin/gridnode'), ...words]);
+  const exited = once(child, 'close');
+  let errors = '';
+  child.stderr.on('data', (chunk) => {
+    errors += chunk;
+  });
+  // Two requests: the second one is sent once the first one is confirmed.
+  for (let number = 0; number < 20_000; number++) {
+    child.stdin.write(`{"key":"${number}","value":""}\n`);
+  }
+  while ((await run('map', 'size', 'signal')).output !== '20000\n');
+  child.kill('SIGINT');
+  assert.deepEqual(await exited, [null, 'SIGINT']);
+  assert.match(errors, /^([12]0000) lines are imported: --skip \1 continues\n$/);
 });
 
 test('a line that cannot be imported is named; those before it are imported', async () => {
