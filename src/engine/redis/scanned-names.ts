@@ -10,6 +10,7 @@
  * A place is the SHA-1 of the last name, followed by zeros.
  */
 import { createHash } from 'node:crypto';
+import { isReservedMap } from '../../base/reserved-map.ts';
 import { Span } from '../../base/span.ts';
 import {
   LIST_PLACE_BYTES,
@@ -189,6 +190,7 @@ class NameList {
       const partition = layout.partitionOfKey(kind, key);
       if (partition === undefined) continue;
       const name = key.subarray(layout.prefix(kind, partition).length);
+      if (kind === MAP && isReservedMap(name)) return;
       const place = placeOf(name);
       if (place <= this.#after || place > this.#last) return;
       let found = this.#found.get(place);
