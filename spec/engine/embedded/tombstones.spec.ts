@@ -12,7 +12,8 @@ import {
 import { CLEAR, DELETE, type Mutation, SET } from '../../../src/engine/mutation.ts';
 import { TombstoneCursor } from '../../../src/engine/stored-engine.ts';
 import { Version } from '../../../src/engine/version.ts';
-import { changeOf, merged } from '../changes.ts';
+import { changeOf, merged, replayInto } from '../changes.ts';
+import { span } from '../results.ts';
 import { copyOf, RecordingSink } from '../sinks.ts';
 import { visited } from '../stored-engine.case.ts';
 import { AtOnce } from './at-once.ts';
@@ -279,6 +280,31 @@ it('a visit of tombstones ends, even if others are added and renewed fast', () =
   assert.equal(given.length, 8);
   assert.ok(given.every((tombstone) => engine.isStored(tombstone)));
   engine.close();
+});
+
+it('a replay of a merged change of the reserved map is not one of every map', async () => {
+  const { engine, ask } = engineOf();
+  const changes = [SET, DELETE, CLEAR].map((operation, index) => {
+    const change = changeOf(operation as typeof SET, { version: index + 1, sequence: index + 1 });
+    change.name.clear();
+    change.path.copyFrom(span('0123456789abcdef'));
+    change.life.set(operation === CLEAR ? 3 : 1, 1);
+    if (operation !== SET) change.tombstone.copyFrom(change.version);
+    return change;
+  });
+  replayInto(engine, changes, true);
+  const merged: string[] = [];
+  const onStored = ({ key, name }: Mutation) => {
+    if (key.length === 0) merged.push(name.toBuffer().toString());
+  };
+  const cursor = new TombstoneCursor();
+  while (engine.visitTombstones(cursor, 100, { onStored }));
+  assert.deepEqual(merged, []);
+  const before = engine.tombstones.count;
+  ask.set('m', 'k', VALUE);
+  ask.delete('m', 'k');
+  assert.equal(engine.tombstones.count, before);
+  await engine.close();
 });
 
 it('the reserved map has no tombstones, statistics or selective sinks, whatever the options', async () => {

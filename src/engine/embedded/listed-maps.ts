@@ -30,9 +30,9 @@ export class ListedMaps implements StoredNames {
     return isReservedMap(name) ? 0 : this.#names.find(name);
   }
 
+  /** May return the reserved map's id: as that of a map that is cleared, it has no name. */
   next(id: number): number {
-    const next = this.#names.next(id);
-    return next !== 0 && next === this.#reserved ? this.#names.next(next) : next;
+    return this.#names.next(id);
   }
 
   name(id: number, span: Span): void {
