@@ -1,7 +1,14 @@
 /** The contract's guarantees about maps. Part of the suite in engine.case.ts. */
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { ABSENT, APPLIED, COUNTED, FOREVER, FOUND } from '../../src/engine/engine.ts';
+import {
+  ABSENT,
+  APPLIED,
+  CONDITION_FAILED,
+  COUNTED,
+  FOREVER,
+  FOUND,
+} from '../../src/engine/engine.ts';
 import { Keeper, span } from './results.ts';
 import { type OpenSubject, subjectTests } from './subject.ts';
 
@@ -103,6 +110,31 @@ export function mapCases(name: string, open: OpenSubject): void {
       assert.equal((await asker.size('m')).count, 1);
       assert.equal((await asker.get('m', 'k7')).value, 'new');
       assert.equal((await asker.get('m', 'k8')).outcome, ABSENT);
+    });
+
+    test('the operations on the reserved map are those on any other', async (asker, {
+      advance,
+    }) => {
+      const long = { timeToLiveMs: 3_600_000, maxIdleSeconds: 60 };
+      for (const map of ['', 'm']) {
+        await asker.set(map, 'short', 'v', '', { timeToLiveMs: 100, maxIdleSeconds: 0 });
+        const first = await asker.set(map, 'k', 'v', 'a/b', long);
+        assert.equal((await asker.set(map, 'k', 'w', '', long, first.version)).outcome, APPLIED);
+        assert.equal((await asker.delete(map, 'k', first.version)).outcome, CONDITION_FAILED);
+        const { value, maxIdleSeconds } = await asker.get(map, 'k');
+        assert.deepEqual([value, maxIdleSeconds], ['w', 60]);
+        assert.equal((await asker.add(map, 'n', 7n, long)).value, '7');
+        assert.equal((await asker.add(map, 'n', -8n)).value, '-1');
+      }
+      await advance(1000);
+      for (const map of ['', 'm']) {
+        assert.equal((await asker.get(map, 'short')).outcome, ABSENT);
+        assert.equal((await asker.size(map)).count, 2);
+        await asker.delete(map, 'n', { isPresent: true });
+        assert.equal((await asker.size(map)).count, 1);
+      }
+      await asker.clear('');
+      assert.deepEqual([(await asker.size('')).count, (await asker.size('m')).count], [0, 1]);
     });
 
     test('a value of 16 MiB is returned byte for byte', async (asker) => {
