@@ -338,15 +338,18 @@ class SlotMigration {
     const rows = await sendCommand(source.port, 'CLUSTER', 'SLOTS');
     assert.ok(Array.isArray(rows));
     const nodes: Node[] = rows.map(([first, last, [, port, id]]) => ({ first, last, port, id }));
-    const from = nodes.find(({ port }) => port === source.port);
+    // A node has several rows once slots have moved.
+    const own = nodes.filter(({ port }) => port === source.port);
+    const [from] = own;
     const to = nodes.find(({ port }) => port !== source.port);
     assert.ok(from !== undefined && to !== undefined);
     const partitions = Array.from({ length: LAYOUT.partitionCount }, (_, index) => index).filter(
       (partition) => {
         const slot = LAYOUT.slotOf(partition);
-        return slot >= from.first && slot <= from.last;
+        return own.some(({ first, last }) => slot >= first && slot <= last);
       },
     );
+    assert.ok(partitions.length >= count);
     return new SlotMigration(from, to, partitions.slice(0, count));
   }
 
