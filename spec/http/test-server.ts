@@ -7,7 +7,9 @@ import { License } from '../../src/cluster/license.ts';
 import { LocalRecord } from '../../src/cluster/shared-record.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
 import type { Compatibility } from '../../src/config/compatibility.ts';
-import { CP_ACTIONS } from '../../src/cp/cp-actions.ts';
+import { cpActions } from '../../src/cp/cp-actions.ts';
+import { SingleCpMember } from '../../src/cp/cp-members.ts';
+import { Cp } from '../../src/cp/cp-part.ts';
 import { dataActions } from '../../src/data/data-actions.ts';
 import { MapLifetimes } from '../../src/data/map-lifetimes.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
@@ -177,6 +179,10 @@ export function createTestServer(
     ...services,
   };
   const lifetimes = new MapLifetimes(new Map([['two-seconds', 2]]), new Map([['two-idle', 2]]));
+  const cp = new Cp({
+    ...{ engine: served, clock, members: new SingleCpMember(cluster) },
+    config: { cpSessionSeconds: 300 },
+  });
   const actions: Actions<typeof ROUTES> = {
     ...dataActions({ ...checks, engine: served, lifetimes, waiting }),
     ...v1Actions({ engine: served, lifetimes, clock }),
@@ -206,7 +212,7 @@ export function createTestServer(
       wan: 'wan' in services ? services.wan : NO_PUBLISHERS,
       hasMemberLogin: checks.memberLogin !== undefined,
     }),
-    ...CP_ACTIONS,
+    ...cpActions({ ...checks, cp, clock, waiting }),
     ...monitoringActions({
       monitoring: { scrape: () => '', status: () => ({}) },
       document: async () => '{}',

@@ -203,6 +203,12 @@ export const REQUEST_ERRORS = {
     status: 503,
     message: 'Cannot compare a map now: {waitingMax} requests for hash trees are waiting',
   },
+  CP_GROUPS_MAX: { status: 503, message: 'Cannot create a CP group: there are {max}' },
+  CP_MEMBER_ALIVE: { status: 409, message: 'Cannot remove CP member {uuid}: it is alive' },
+  CP_NOT_MASTER: {
+    status: 409,
+    message: 'Cannot reset the CP subsystem: this is not the oldest member of the cluster',
+  },
   WAN_OLDER_EPOCH: {
     status: 409,
     message: 'Cannot accept the WAN message: its sender has restarted since',

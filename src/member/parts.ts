@@ -11,7 +11,9 @@ import { publicAddress } from '../cluster/address.ts';
 import { type ClusterPart, sharedCluster, standaloneCluster } from '../cluster/cluster-part.ts';
 import { TcpIpMembers } from '../cluster/tcp-ip-members.ts';
 import { matchingAddress } from '../config/interface-pattern.ts';
-import { CP_ACTIONS } from '../cp/cp-actions.ts';
+import { cpActions } from '../cp/cp-actions.ts';
+import { SingleCpMember } from '../cp/cp-members.ts';
+import { Cp } from '../cp/cp-part.ts';
 import { dataActions } from '../data/data-actions.ts';
 import { MapLifetimes } from '../data/map-lifetimes.ts';
 import { EmbeddedPart } from '../engine/embedded/embedded-part.ts';
@@ -128,6 +130,7 @@ export async function makeParts(
   const counting = new CountingAudit(audit, clock, log.lineCounts);
   const crossOrigin = new CrossOriginPolicy(config.corsAllowedOrigins, config.corsMaxAgeSeconds);
   const traffic = new HttpTraffic(pathsOf(ROUTES));
+  const cp = new Cp({ engine, clock, members: new SingleCpMember(cluster.cluster), config });
   const monitored = { clock, traffic, files, parts: () => all };
   const monitoring = makeMonitoring(config, data, links, monitored);
   const servers = new HttpServers({
@@ -143,6 +146,7 @@ export async function makeParts(
     fieldLines: crossOrigin.commonLines,
     ...applicationsOf(config, data, {
       clock,
+      cp,
       groups,
       crossOrigin,
       security,
@@ -163,7 +167,16 @@ export async function makeParts(
   const surface = surfacePart(groups, lifetimes);
   // A shared record is known once the member has joined.
   const administration: Part<Config> = record.isShared ? {} : { restore: () => reloader.restore() };
-  const all = [telemetry, monitoring, security, surface, servers, ...data.parts, administration];
+  const all = [
+    telemetry,
+    monitoring,
+    security,
+    surface,
+    servers,
+    ...data.parts,
+    administration,
+    cp,
+  ];
   if (wan !== undefined) all.push(wan);
   const cutOff = () => {
     counting.end();
@@ -277,6 +290,7 @@ function makeMonitoring(
 
 interface Served {
   readonly clock: Clock;
+  readonly cp: Cp;
   readonly groups: EndpointGroups;
   readonly crossOrigin: CrossOriginPolicy;
   readonly security: MemberSecurity;
@@ -296,8 +310,18 @@ function applicationsOf(
 ): Pick<HttpServersOptions, 'application' | 'healthApplication'> {
   const { cluster, record, license, waiting } = clusterPart;
   const { instanceName, serversOf, onStop } = served.links;
-  const { clock, groups, crossOrigin, security, logLevel, lifetimes, audit, reloader, monitoring } =
-    served;
+  const {
+    clock,
+    cp,
+    groups,
+    crossOrigin,
+    security,
+    logLevel,
+    lifetimes,
+    audit,
+    reloader,
+    monitoring,
+  } = served;
   const { compatibility } = config;
   const dialect = DIALECTS[compatibility];
   const segment = config.pathSegment ?? dialect.pathSegment;
@@ -328,7 +352,7 @@ function applicationsOf(
     }),
     ...persistenceActions(persistence, dialect, isShared),
     ...wanActions({ wan, cluster, dialect, audit, hasMemberLogin: memberLogin !== undefined }),
-    ...CP_ACTIONS,
+    ...cpActions({ cp, cluster, dialect, waiting, clock }),
     ...monitoringActions({
       monitoring,
       async document() {

@@ -7,6 +7,7 @@ import { CLUSTER_SETTINGS } from '../cluster/cluster-settings.ts';
 import { PLACEHOLDER_SETTINGS } from '../config/placeholders.ts';
 import { type AnySetting, isNamed, type NamedSetting, type Reloadable } from '../config/setting.ts';
 import { flagsOf, type SettingRows, SettingTable } from '../config/setting-table.ts';
+import { CP_SETTINGS } from '../cp/cp-settings.ts';
 import { MAP_SETTINGS, QUEUE_SETTINGS } from '../data/data-settings.ts';
 import { ENGINE_SETTINGS, MEMORY_SETTINGS, PARTITION_SETTINGS } from '../engine/engine-settings.ts';
 import { PERSISTENCE_SETTINGS } from '../persistence/persistence-settings.ts';
@@ -41,6 +42,7 @@ export const SETTINGS = {
   ...PERSISTENCE_SETTINGS,
   ...ENGINE_SETTINGS,
   ...WAN_SETTINGS,
+  ...CP_SETTINGS,
   ...LIMIT_SETTINGS,
   ...PLACEHOLDER_SETTINGS,
 } as const satisfies SettingRows;

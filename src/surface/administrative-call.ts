@@ -7,6 +7,7 @@
  */
 import assert from 'node:assert';
 import { GridError } from '../base/errors.ts';
+import { EVERY_PARTITION } from '../base/partition-number.ts';
 import { REFUSALS, type RefusalCode, type RefusalValues } from '../base/refusals.ts';
 import { Span } from '../base/span.ts';
 import { fileText } from '../config/file-text.ts';
@@ -122,6 +123,15 @@ export class AdministrativeCall {
     this.action = call.describe();
   }
 
+  /** The variable parts of the path, decoded. Valid during the turn. */
+  get name(): Span {
+    return this.#call.name;
+  }
+
+  get key(): Span {
+    return this.#call.key;
+  }
+
   /** The first parameter after the credentials. */
   get argument(): Buffer {
     return this.parameter(CREDENTIAL_COUNT);
@@ -215,6 +225,12 @@ export class AdministrativeCall {
   /** Responds with 200 and the result. */
   succeed(result: object = {}, fields?: Fields): void {
     this.#respond(200, { status: 'success', ...result }, fields);
+  }
+
+  /** Responds with 200 and no content, once every change before is durable. */
+  succeedEmpty(): void {
+    this.#audit(200);
+    this.#call.request.respondEmpty(200, EVERY_PARTITION, 0);
   }
 
   /** Responds with 200 and the result as JSON, which is sent without a copy. */

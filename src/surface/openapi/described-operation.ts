@@ -37,6 +37,7 @@ const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   uuid: 'The uuid',
   group: 'The name of the group',
   id: 'The id of the session',
+  lock: 'The name of the lock',
 };
 
 const QUERY_PARAMETERS: Readonly<Record<string, string>> = {
