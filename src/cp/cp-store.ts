@@ -1,10 +1,11 @@
 /**
- * The store of the CP subsystem: entries of the map with the empty name, which no request can name.
- * Keys and values are texts with one character per byte. An operation that the engine has not done, or
- * may not have done, rejects with GridError. Tested by cp-state.spec.ts.
+ * The store of the CP subsystem: entries of the reserved map. Keys and values are texts with one
+ * character per byte. An operation that the engine has not done, or may not have done, rejects with
+ * GridError. Tested by cp-state.spec.ts.
  */
 import type { Clock } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
+import { RESERVED_MAP } from '../base/reserved-map.ts';
 import { NO_SPAN, Span } from '../base/span.ts';
 import type { EntryCondition } from '../engine/condition.ts';
 import {
@@ -22,8 +23,6 @@ import { Version } from '../engine/version.ts';
 
 /** Name of the subsystem in the messages of errors. */
 const NAME = 'the CP subsystem';
-/** The map that has the entries. */
-const MAP = NO_SPAN;
 /** Number of entries of a step of a list. */
 const STEP_COUNT = 100;
 
@@ -44,7 +43,7 @@ export class CpStore {
   }
 
   async get(key: string): Promise<CpEntry | undefined> {
-    return await asked((to) => this.#engine.get(MAP, spanOf(key), to), entryIn);
+    return await asked((to) => this.#engine.get(RESERVED_MAP, spanOf(key), to), entryIn);
   }
 
   /** Sets an entry, and returns its version; undefined if it did not meet the condition. */
@@ -55,7 +54,8 @@ export class CpStore {
     lifetime: Lifetime = FOREVER,
   ): Promise<Version | undefined> {
     return await asked(
-      (to) => this.#engine.set(MAP, spanOf(key), spanOf(text), NO_SPAN, lifetime, condition, to),
+      (to) =>
+        this.#engine.set(RESERVED_MAP, spanOf(key), spanOf(text), NO_SPAN, lifetime, condition, to),
       ({ outcome, version }) => (outcome === APPLIED ? copyOf(version) : undefined),
     );
   }
@@ -63,7 +63,7 @@ export class CpStore {
   /** Removes an entry, and returns whether it met the condition. */
   async delete(key: string, condition: EntryCondition): Promise<boolean> {
     return await asked(
-      (to) => this.#engine.delete(MAP, spanOf(key), condition, to),
+      (to) => this.#engine.delete(RESERVED_MAP, spanOf(key), condition, to),
       ({ outcome }) => outcome === APPLIED,
     );
   }
@@ -71,7 +71,7 @@ export class CpStore {
   /** Adds to a number, which is 0 at first, and returns the sum. */
   async add(key: string, by: number): Promise<number> {
     return await asked(
-      (to) => this.#engine.add(MAP, spanOf(key), BigInt(by), FOREVER, to),
+      (to) => this.#engine.add(RESERVED_MAP, spanOf(key), BigInt(by), FOREVER, to),
       ({ value }) => Number(textOf(value)),
     );
   }
@@ -86,7 +86,7 @@ export class CpStore {
             onResult: (answer: OperationResult) => to.onResult(answer),
             onEntry: (key: Span, entry: OperationResult) => onEntry(textOf(key), entryIn(entry)!),
           };
-          this.#engine.entries(MAP, start, place, STEP_COUNT, receiver);
+          this.#engine.entries(RESERVED_MAP, start, place, STEP_COUNT, receiver);
         },
         (answer) => Span.of(answer.place.toBuffer()),
       );
