@@ -10,6 +10,7 @@ import type { Compatibility } from '../../src/config/compatibility.ts';
 import { cpActions } from '../../src/cp/cp-actions.ts';
 import { SingleCpMember } from '../../src/cp/cp-members.ts';
 import { Cp } from '../../src/cp/cp-part.ts';
+import { CpStore } from '../../src/cp/cp-store.ts';
 import { dataActions } from '../../src/data/data-actions.ts';
 import { MapLifetimes } from '../../src/data/map-lifetimes.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
@@ -180,7 +181,7 @@ export function createTestServer(
   };
   const lifetimes = new MapLifetimes(new Map([['two-seconds', 2]]), new Map([['two-idle', 2]]));
   const cp = new Cp({
-    ...{ engine: served, clock, members: new SingleCpMember(cluster) },
+    ...{ store: new CpStore(served, clock), clock, members: new SingleCpMember(cluster) },
     config: { cpSessionSeconds: 300 },
   });
   const actions: Actions<typeof ROUTES> = {

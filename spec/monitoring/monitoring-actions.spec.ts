@@ -39,6 +39,7 @@ function monitored(stored?: { memoryBytes: number; memoryBytesMax: number }) {
     inFlightBytes: () => 30,
     persistence: () => undefined,
     publishers: () => publishers,
+    cp: () => ({ groups: 3, sessions: 4 }),
   });
   let documents = 0;
   const document = async () => {
@@ -120,7 +121,7 @@ describe('v1/status', () => {
     assert.deepEqual(parts, {
       persistence: null,
       wan: { publishers: 2, queuedEvents: 5 },
-      cp: null,
+      cp: { groups: 3, sessions: 4 },
     });
     const [own] = cluster.members;
     assert.deepEqual(member, {

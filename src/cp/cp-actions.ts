@@ -103,8 +103,7 @@ function callActions({ cp }: CpActionParts) {
       const group = name === METADATA ? undefined : await cp.groups.remove(name);
       if (group === undefined)
         return () => call.refuse('CP_GROUP_INVALID', { group: JSON.stringify(shown(name)) });
-      cp.waits.onChange();
-      void cp.sweep();
+      cp.onGroupsRemoved();
       return undefined;
     }),
     endCpSession: calling(async (call, { name, key }) => {
@@ -120,8 +119,7 @@ function callActions({ cp }: CpActionParts) {
     resetCp: calling(async () => {
       if (!cp.members.isMaster()) throw new GridError('CP_NOT_MASTER', {});
       await cp.groups.removeAll();
-      cp.waits.onChange();
-      void cp.sweep();
+      cp.onGroupsRemoved();
       return undefined;
     }),
     changeCpGroups: (call: AdministrativeCall) => call.refuse('PATH_UNKNOWN', {}),

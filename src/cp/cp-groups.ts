@@ -18,7 +18,7 @@ export interface CpGroup {
   readonly id: number;
 }
 
-/** The groups without METADATA, by id. */
+/** The groups without METADATA, by id, and the largest id that was ever given. */
 interface Registry {
   readonly lastId: number;
   readonly groups: readonly CpGroup[];
@@ -26,11 +26,15 @@ interface Registry {
 
 const NO_GROUPS: Registry = { lastId: 0, groups: [] };
 
+/** A registry as it was read. It is replaced as a whole, so a change never mixes two of them. */
+interface StoredRegistry extends Registry {
+  readonly version: Version | undefined;
+}
+
 export class CpGroups {
   readonly #store: CpStore;
-  /** The registry that was read last, and its version. */
-  #read: Registry = NO_GROUPS;
-  #version: Version | undefined;
+  /** The registry that was read last. */
+  #read: StoredRegistry | undefined;
 
   constructor(store: CpStore) {
     this.#store = store;
@@ -38,68 +42,84 @@ export class CpGroups {
 
   /** Number of groups at the last use, with METADATA. */
   get count(): number {
-    return this.#read.groups.length + 1;
+    return (this.#read?.groups.length ?? 0) + 1;
   }
 
-  /** Whether groups have been read or changed. */
-  get wasUsed(): boolean {
-    return this.#version !== undefined;
+  /** Whether there were groups besides METADATA, as of the last use. */
+  get wereUsed(): boolean {
+    return this.#read !== undefined && this.#read.lastId > 0;
   }
 
   async all(): Promise<readonly CpGroup[]> {
-    await this.#load();
-    return [{ name: METADATA, id: 0 }, ...this.#read.groups];
+    return [{ name: METADATA, id: 0 }, ...(await this.#load()).groups];
+  }
+
+  /** Returns a function that returns whether the group of an id has been removed by now. */
+  async removed(): Promise<(id: number) => boolean> {
+    const { lastId, groups } = await this.#load();
+    const ids = new Set(groups.map(({ id }) => id));
+    // A larger id is that of a group made since.
+    return (id) => id <= lastId && !ids.has(id);
   }
 
   /** Returns the group of this name; undefined if there is none. METADATA is none here. */
   async find(name: string): Promise<CpGroup | undefined> {
-    await this.#load();
-    return this.#read.groups.find((group) => group.name === name);
+    return groupIn(await this.#load(), name);
   }
 
   /** Returns the group of this name, which is created if there is none. */
   async open(name: string): Promise<CpGroup> {
     for (;;) {
-      const found = await this.find(name);
+      const registry = await this.#load();
+      const found = groupIn(registry, name);
       if (found !== undefined) return found;
-      const { lastId, groups } = this.#read;
+      const { lastId, groups } = registry;
       if (groups.length >= GROUPS_MAX) throw new GridError('CP_GROUPS_MAX', { max: GROUPS_MAX });
       const group = { name, id: lastId + 1 };
-      if (await this.#change({ lastId: group.id, groups: [...groups, group] })) return group;
+      const next = { lastId: group.id, groups: [...groups, group] };
+      if (await this.#replace(registry, next)) return group;
     }
   }
 
   /** Removes the group. Returns it; undefined if there was none. */
   async remove(name: string): Promise<CpGroup | undefined> {
     for (;;) {
-      const found = await this.find(name);
+      const registry = await this.#load();
+      const found = groupIn(registry, name);
       if (found === undefined) return undefined;
-      const { lastId, groups } = this.#read;
-      if (await this.#change({ lastId, groups: groups.filter((each) => each !== found) }))
-        return found;
+      const { lastId, groups } = registry;
+      const left = groups.filter((each) => each !== found);
+      if (await this.#replace(registry, { lastId, groups: left })) return found;
     }
   }
 
   /** Removes all groups but METADATA. */
   async removeAll(): Promise<void> {
     for (;;) {
-      await this.#load();
-      const { lastId, groups } = this.#read;
-      if (groups.length === 0 || (await this.#change({ lastId, groups: [] }))) return;
+      const registry = await this.#load();
+      const { lastId, groups } = registry;
+      if (groups.length === 0) return;
+      if (await this.#replace(registry, { lastId, groups: [] })) return;
     }
   }
 
-  /** Stores a change of the registry that was read last; false if it has changed since. */
-  async #change(registry: Registry): Promise<boolean> {
-    const version = this.#version;
+  /** Stores a registry in place of one that was read; false if that has changed since. */
+  async #replace({ version }: StoredRegistry, next: Registry): Promise<boolean> {
     const condition = version === undefined ? { isPresent: false } : { oneOf: [version] };
-    return (await this.#store.set(KEY, JSON.stringify(registry), condition)) !== undefined;
+    return (await this.#store.set(KEY, JSON.stringify(next), condition)) !== undefined;
   }
 
-  async #load(): Promise<void> {
+  async #load(): Promise<StoredRegistry> {
     const entry = await this.#store.get(KEY);
-    if (entry !== undefined && this.#version?.is(entry.version)) return;
-    this.#version = entry?.version;
-    this.#read = entry === undefined ? NO_GROUPS : (JSON.parse(entry.text) as Registry);
+    const last = this.#read;
+    if (entry !== undefined && last?.version?.is(entry.version)) return last;
+    const registry = entry === undefined ? NO_GROUPS : (JSON.parse(entry.text) as Registry);
+    const read = { ...registry, version: entry?.version };
+    this.#read = read;
+    return read;
   }
+}
+
+function groupIn({ groups }: Registry, name: string): CpGroup | undefined {
+  return groups.find((group) => group.name === name);
 }

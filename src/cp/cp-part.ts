@@ -2,12 +2,11 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { type Figures, gauge } from '../base/figures.ts';
 import type { Part } from '../base/part.ts';
-import type { Engine } from '../engine/engine.ts';
 import { type CpGroup, CpGroups } from './cp-groups.ts';
 import type { CpMembers } from './cp-members.ts';
 import type { CpConfig } from './cp-settings.ts';
 import { CpState } from './cp-state.ts';
-import { CpStore } from './cp-store.ts';
+import type { CpStore } from './cp-store.ts';
 import { LockWaits } from './lock-wait.ts';
 
 /** Interval at which entries of ended sessions and removed groups are removed, in ms. */
@@ -20,7 +19,7 @@ const METRICS = {
 };
 
 interface CpParts {
-  readonly engine: Engine;
+  readonly store: CpStore;
   readonly clock: Clock;
   readonly members: CpMembers;
   readonly config: Pick<CpConfig, 'cpSessionSeconds'>;
@@ -34,12 +33,14 @@ export class Cp implements Part<unknown> {
   readonly #clock: Clock;
   readonly #sessionMs: number;
   /** By session: when it ends without a further heartbeat that this member sees. */
-  readonly #endsMs = new Map<string, number>();
+  readonly #endsMs = new Map<string, SessionEnd>();
   #timer: Timer | undefined;
+  /** Whether a sweep is under way, and whether another one must follow. */
+  #isSweeping = false;
+  #mustSweepAgain = false;
   #isClosed = false;
 
-  constructor({ engine, clock, members, config }: CpParts) {
-    const store = new CpStore(engine, clock);
+  constructor({ store, clock, members, config }: CpParts) {
     this.groups = new CpGroups(store);
     this.state = new CpState(store, {
       sessionTimeToLiveSeconds: config.cpSessionSeconds,
@@ -51,9 +52,10 @@ export class Cp implements Part<unknown> {
     this.#sessionMs = config.cpSessionSeconds * 1000;
   }
 
-  /** Begins to remove entries of ended sessions and removed groups from time to time. */
+  /** Joins the subsystem, and begins to remove from time to time what has ended. */
   async enter(): Promise<void> {
-    this.#timer = this.#clock.after(SWEEP_MS, () => void this.#sweepAndRepeat());
+    await this.members.join();
+    this.#sweepLater();
   }
 
   figures(to: Figures): void {
@@ -62,21 +64,26 @@ export class Cp implements Part<unknown> {
     to.add(METRICS.waiting, this.waits.count);
   }
 
+  get status(): { readonly groups: number; readonly sessions: number } {
+    return { groups: this.groups.count, sessions: this.sessionCount };
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.cancel();
+    await this.members.leave();
   }
 
   /** Number of sessions that this member has opened or renewed, and that have not ended. */
   get sessionCount(): number {
-    const nowMs = this.#clock.now();
-    for (const [key, endMs] of this.#endsMs) if (endMs <= nowMs) this.#endsMs.delete(key);
+    this.#forgetSessions(() => false);
     return this.#endsMs.size;
   }
 
   /** Called when a session has been opened or renewed by this member. */
   onSession(group: CpGroup, id: number): void {
-    this.#endsMs.set(`${group.id}/${id}`, this.#clock.now() + this.#sessionMs);
+    const endMs = this.#clock.now() + this.#sessionMs;
+    this.#endsMs.set(`${group.id}/${id}`, { groupId: group.id, endMs });
   }
 
   /** Called when a session has been closed by this member: its locks are free. */
@@ -85,17 +92,48 @@ export class Cp implements Part<unknown> {
     this.waits.onChange();
   }
 
-  /** Removes the entries of ended sessions and of removed groups, in steps. */
-  async sweep(): Promise<void> {
-    try {
-      if (this.members.isMaster()) await this.state.sweep(await this.groups.all());
-    } catch {
-      // The engine cannot do it now; it is tried again.
+  /** Called when groups have been removed by this member: their sessions have ended. */
+  onGroupsRemoved(): void {
+    void this.#sweep();
+  }
+
+  #forgetSessions(isRemoved: (groupId: number) => boolean): void {
+    const nowMs = this.#clock.now();
+    for (const [key, { groupId, endMs }] of this.#endsMs) {
+      if (endMs <= nowMs || isRemoved(groupId)) this.#endsMs.delete(key);
     }
   }
 
-  async #sweepAndRepeat(): Promise<void> {
-    if (this.groups.wasUsed) await this.sweep();
-    if (!this.#isClosed) await this.enter();
+  /** Removes the entries of ended sessions and of removed groups, in steps. Never rejects. */
+  async #sweep(): Promise<void> {
+    this.#mustSweepAgain = true;
+    if (this.#isSweeping) return;
+    this.#isSweeping = true;
+    while (this.#mustSweepAgain && !this.#isClosed) {
+      this.#mustSweepAgain = false;
+      try {
+        const isRemoved = await this.groups.removed();
+        this.#forgetSessions(isRemoved);
+        if (this.groups.wereUsed) await this.state.sweep(isRemoved);
+      } catch {
+        // The engine cannot do it now; it is tried again.
+      }
+      this.waits.onChange();
+    }
+    this.#isSweeping = false;
   }
+
+  #sweepLater(): void {
+    this.#timer = this.#clock.after(SWEEP_MS, async () => {
+      this.#forgetSessions(() => false);
+      if (this.members.isMaster()) await this.#sweep();
+      if (!this.#isClosed) this.#sweepLater();
+    });
+  }
+}
+
+/** When a session ends, in ms of the clock. */
+interface SessionEnd {
+  readonly groupId: number;
+  readonly endMs: number;
 }

@@ -4,10 +4,16 @@
  * absent. A lock is an entry as long as it is held; one whose session has ended is free.
  *
  * Fences. Whoever takes a lock first claims its entry, and then takes the next number. So a later
- * holder has a later number, whatever the order of the claims. Numbers are at least the time of the
- * second in which they are taken, in microseconds: they also rise if the store has lost the last ones.
+ * holder has a later number, whatever the order of the claims. A claim that is not followed by a number
+ * ends by itself. Numbers are at least the time of the second in which they are taken, in microseconds:
+ * they also rise if the store has lost the last ones.
+ *
+ * A request that finds its session's own lock writes the entry anew. So whoever took the lock for a
+ * request that has ended meanwhile can give it back only if no other request of the session has it.
+ * Tested by cp-state.spec.ts.
  */
 import type { EntryCondition } from '../engine/condition.ts';
+import { FOREVER } from '../engine/engine.ts';
 import type { Version } from '../engine/version.ts';
 import type { CpGroup } from './cp-groups.ts';
 import type { CpEntry, CpStore } from './cp-store.ts';
@@ -15,6 +21,8 @@ import type { CpEntry, CpStore } from './cp-store.ts';
 /** The last fence, and the last id of a session. */
 const LAST_FENCE = 'fence';
 const LAST_SESSION = 'session';
+/** Lifetime of a claim of a lock, in ms. */
+const CLAIM_MS = 10_000;
 
 export interface CpSession {
   readonly id: number;
@@ -39,6 +47,8 @@ export interface HeldLock {
 export interface TakenLock extends HeldLock {
   /** Whether the call has taken it; otherwise the session had it before. */
   readonly isNew: boolean;
+  /** The version of its entry. */
+  readonly version: Version;
 }
 
 /** A lock is held by another session. */
@@ -65,19 +75,25 @@ export class CpState {
   }
 
   async openSession(group: CpGroup, endpoint: string, endpointName: string): Promise<CpSession> {
-    const id = await this.#next(LAST_SESSION);
-    const stored = { creationTime: this.#options.wall(), version: 0, endpoint, endpointName };
-    await this.#setSession(sessionKey(group, id), stored, { isPresent: false });
-    return { id, ...stored, expirationTime: stored.creationTime + this.#lifetime.timeToLiveMs };
+    for (;;) {
+      const id = await this.#next(LAST_SESSION);
+      const creationTime = this.#options.wall();
+      const stored = { creationTime, version: 0, endpoint, endpointName };
+      const key = sessionKey(group, id);
+      if ((await this.#setSession(key, stored, { isPresent: false })) === undefined) continue;
+      return { id, ...stored, expirationTime: creationTime + this.#lifetime.timeToLiveMs };
+    }
   }
 
   async sessions(group: CpGroup): Promise<readonly CpSession[]> {
-    const found: CpSession[] = [];
+    // A list may pass an entry twice.
+    const found = new Map<number, CpSession>();
     const prefix = sessionKey(group, '');
     await this.#store.entries(prefix, (key, entry) => {
-      found.push(this.#sessionIn(Number(key.slice(prefix.length)), entry));
+      const id = Number(key.slice(prefix.length));
+      found.set(id, this.#sessionIn(id, entry));
     });
-    return found.sort((a, b) => a.id - b.id);
+    return [...found.values()].sort((a, b) => a.id - b.id);
   }
 
   /** Begins the session's time anew. Returns whether there is such a session. */
@@ -118,13 +134,19 @@ export class CpState {
       const entry = await this.#store.get(key);
       const held = entry && lockIn(entry);
       const isOwn = held?.session === session;
-      if (isOwn && held.fence > 0) return { ...held, isNew: false };
       if (!isOwn && held !== undefined && (await this.hasSession(group, held.session))) return HELD;
       if (!isOwn && !mayTake) return HELD;
-      const claim = isOwn ? entry?.version : await this.#claim(key, session, entry?.version);
-      const fence = claim && (await this.#finish(key, session, claim));
-      if (fence !== undefined) return { fence, session, isNew: true };
+      const taken =
+        entry !== undefined && isOwn && held.fence > 0
+          ? await this.#confirm(key, entry)
+          : await this.#take(key, session, entry, isOwn);
+      if (taken !== undefined) return taken;
     }
+  }
+
+  /** Frees a lock that has been taken, unless it has changed or its session has asked for it again. */
+  async giveBack(group: CpGroup, name: string, { version }: TakenLock): Promise<void> {
+    await this.#store.delete(lockKey(group, name), { oneOf: [version] });
   }
 
   /** Releases the lock. Returns whether the session held it. */
@@ -146,25 +168,31 @@ export class CpState {
     return held.fence > 0 && (await this.hasSession(group, held.session)) ? held : undefined;
   }
 
-  /**
-   * Removes entries in steps: those of groups that are not among these, and locks whose sessions have
-   * ended.
-   */
-  async sweep(groups: readonly CpGroup[]): Promise<void> {
-    const ids = new Set(groups.map(({ id }) => id));
-    const ended: [key: string, version: Version][] = [];
-    const locks: [key: string, group: CpGroup, entry: CpEntry][] = [];
-    for (const kind of [SESSION, LOCK]) {
-      await this.#store.entries(kind, (key, entry) => {
-        const id = Number(/^.(\d+)\//.exec(key)?.[1]);
-        if (!ids.has(id)) ended.push([key, entry.version]);
-        else if (kind === LOCK) locks.push([key, { id, name: '' }, entry]);
-      });
-    }
-    for (const [key, group, entry] of locks) {
-      if (!(await this.hasSession(group, lockIn(entry).session))) ended.push([key, entry.version]);
-    }
-    for (const [key, version] of ended) await this.#store.delete(key, { oneOf: [version] });
+  /** Removes entries in steps: those of removed groups, and locks whose sessions have ended. */
+  async sweep(isRemoved: (groupId: number) => boolean): Promise<void> {
+    const live = new Set<string>();
+    await this.#removeThose(SESSION, async (key) => {
+      live.add(key);
+      return isRemoved(groupIdIn(key));
+    });
+    await this.#removeThose(LOCK, async (key, entry) => {
+      const group = { id: groupIdIn(key), name: '' };
+      if (isRemoved(group.id)) return true;
+      const { session } = lockIn(entry);
+      if (live.has(sessionKey(group, session))) return false;
+      // The session may have been opened since the sessions were listed.
+      return !(await this.hasSession(group, session));
+    });
+  }
+
+  /** Removes entries of a kind, unless they change meanwhile. */
+  async #removeThose(
+    kind: string,
+    isOver: (key: string, entry: CpEntry) => Promise<boolean>,
+  ): Promise<void> {
+    await this.#store.entries(kind, async (key, entry) => {
+      if (await isOver(key, entry)) await this.#store.delete(key, { oneOf: [entry.version] });
+    });
   }
 
   get #lifetime() {
@@ -185,31 +213,45 @@ export class CpState {
     return { id, ...stored, expirationTime: Math.round(this.#options.wall() + timeToLiveMs) };
   }
 
-  /** Claims the entry of a lock, and returns its version; undefined if it has changed. */
-  async #claim(
-    key: string,
-    session: number,
-    version: Version | undefined,
-  ): Promise<Version | undefined> {
-    const condition = version === undefined ? { isPresent: false } : { oneOf: [version] };
-    return await this.#store.set(key, `${session} 0`, condition);
+  /** Writes the entry of a lock that is held as it is; undefined if it has changed. */
+  async #confirm(key: string, { text, version: read }: CpEntry): Promise<TakenLock | undefined> {
+    const version = await this.#store.set(key, text, { oneOf: [read] });
+    return version && { ...lockIn({ text }), isNew: false, version };
   }
 
-  /** Takes a fence for a claim of this version, and returns it; undefined if the entry has changed. */
-  async #finish(key: string, session: number, claim: Version): Promise<number | undefined> {
+  /**
+   * Claims the entry of a lock, unless it is the session's claim, and takes a fence for it. Undefined if
+   * the entry has changed.
+   */
+  async #take(
+    key: string,
+    session: number,
+    entry: CpEntry | undefined,
+    isClaimed: boolean,
+  ): Promise<TakenLock | undefined> {
+    const condition = entry === undefined ? { isPresent: false } : { oneOf: [entry.version] };
+    const claim = isClaimed
+      ? entry?.version
+      : await this.#store.set(key, `${session} 0`, condition, CLAIM_LIFETIME);
+    if (claim === undefined) return undefined;
     const fence = await this.#next(LAST_FENCE);
-    const version = await this.#store.set(key, `${session} ${fence}`, { oneOf: [claim] });
-    return version && fence;
+    const version = await this.#store.set(key, `${session} ${fence}`, { oneOf: [claim] }, FOREVER);
+    return version && { fence, session, isNew: true, version };
   }
 
   /** Returns the next number. */
   async #next(key: string): Promise<number> {
     const floor = Math.floor(this.#options.wall() / 1000) * 1_000_000;
-    const sum = await this.#store.add(key, 1);
-    return sum >= floor ? sum : await this.#store.add(key, floor - sum);
+    for (;;) {
+      const { sum, version } = await this.#store.add(key, 1);
+      if (sum >= floor) return sum;
+      // Others may do so too: a sum of two differences would be far beyond.
+      if (await this.#store.set(key, `${floor}`, { oneOf: [version] })) return floor;
+    }
   }
 }
 
+const CLAIM_LIFETIME = { timeToLiveMs: CLAIM_MS, maxIdleSeconds: 0 };
 const SESSION = 's';
 const LOCK = 'l';
 
@@ -221,8 +263,13 @@ function lockKey({ id }: CpGroup, name: string): string {
   return `${LOCK}${id}/${name}`;
 }
 
+/** Returns the id of the group of an entry of a session or a lock. */
+function groupIdIn(key: string): number {
+  return Number(key.slice(1, key.indexOf('/')));
+}
+
 /** A fence of 0: the lock is claimed, and has no fence yet. */
-function lockIn({ text }: CpEntry): HeldLock {
+function lockIn({ text }: Pick<CpEntry, 'text'>): HeldLock {
   const [session = 0, fence = 0] = text.split(' ').map(Number);
   return { session, fence };
 }

@@ -33,11 +33,14 @@ export interface CpEntry {
   readonly timeToLiveMs: number;
 }
 
+/** What the store uses of an engine. */
+type StoreEngine = Pick<Engine, 'get' | 'set' | 'add' | 'delete' | 'entries'>;
+
 export class CpStore {
-  readonly #engine: Engine;
+  readonly #engine: StoreEngine;
   readonly #clock: Pick<Clock, 'endOfTurn'>;
 
-  constructor(engine: Engine, clock: Pick<Clock, 'endOfTurn'>) {
+  constructor(engine: StoreEngine, clock: Pick<Clock, 'endOfTurn'>) {
     this.#engine = engine;
     this.#clock = clock;
   }
@@ -68,30 +71,42 @@ export class CpStore {
     );
   }
 
-  /** Adds to a number, which is 0 at first, and returns the sum. */
-  async add(key: string, by: number): Promise<number> {
+  /** Adds to a number, which is 0 at first, and returns the sum and the version of its entry. */
+  async add(key: string, by: number): Promise<{ sum: number; version: Version }> {
     return await asked(
       (to) => this.#engine.add(RESERVED_MAP, spanOf(key), BigInt(by), FOREVER, to),
-      ({ value }) => Number(textOf(value)),
+      ({ value, version }) => ({ sum: Number(textOf(value)), version: copyOf(version) }),
     );
   }
 
-  /** Passes the entries whose keys begin with the prefix, in steps. */
-  async entries(prefix: string, onEntry: (key: string, entry: CpEntry) => void): Promise<void> {
+  /** Passes the entries whose keys begin with the prefix, in steps, one after the other. */
+  async entries(
+    prefix: string,
+    onEntry: (key: string, entry: CpEntry) => Promise<void> | void,
+  ): Promise<void> {
     const start = spanOf(prefix);
     for (let place = LIST_START; place.length > 0; ) {
+      const listed: [key: string, entry: CpEntry][] = [];
       place = await asked(
         (to) => {
           const receiver = {
             onResult: (answer: OperationResult) => to.onResult(answer),
-            onEntry: (key: Span, entry: OperationResult) => onEntry(textOf(key), entryIn(entry)!),
+            onEntry(key: Span, entry: OperationResult) {
+              listed.push([textOf(key), entryIn(entry)!]);
+            },
           };
           this.#engine.entries(RESERVED_MAP, start, place, STEP_COUNT, receiver);
         },
         (answer) => Span.of(answer.place.toBuffer()),
       );
-      if (place.length > 0) await new Promise<void>((resolve) => this.#clock.endOfTurn(resolve));
+      for (const [key, entry] of listed) await onEntry(key, entry);
+      if (place.length > 0) await this.nextTurn();
     }
+  }
+
+  /** Resolves at the end of the turn. */
+  nextTurn(): Promise<void> {
+    return new Promise((resolve) => this.#clock.endOfTurn(resolve));
   }
 }
 

@@ -47,6 +47,7 @@ export class LockRequest implements Wait, Waiter, LockWaiter {
     const { waits, waiting, clock } = this.#parts;
     const { group, name } = this.#lock;
     const { request } = this.#call;
+    if (this.#call.changeRefusal !== undefined) return this.#call.refuseChange(WAITING);
     this.#call.wait = this;
     waiting.add(this);
     waits.add(group, name, this);
@@ -57,36 +58,43 @@ export class LockRequest implements Wait, Waiter, LockWaiter {
   }
 
   onTaken({ fence }: TakenLock): void {
-    this.#leave();
-    respondJson(this.#call, `{"fence":${fence}}`);
+    this.#end(() => respondJson(this.#call, `{"fence":${fence}}`));
   }
 
   onSessionEnded(): void {
-    this.#leave();
-    refuse(this.#call, 'CP_SESSION_UNKNOWN', { id: this.session });
+    this.#end(() => refuse(this.#call, 'CP_SESSION_UNKNOWN', { id: this.session }));
   }
 
   onFault(error: unknown): void {
-    this.#leave();
-    if (error instanceof GridError) fail(this.#call, error);
-    else this.#call.request.fail(error, this.#number);
+    this.#end(() => {
+      if (!(error instanceof GridError)) throw error;
+      fail(this.#call, error);
+    });
   }
 
   /** Ends the wait without the lock: its time is over, or the client has ended its input. */
   finishNow(): void {
     if (this.#isOver) return;
-    this.#leave();
     const lock = JSON.stringify(this.#lock.name.slice(0, NAME_SHOWN_MAX));
-    refuse(this.#call, 'CP_LOCK_HELD', { lock });
+    this.#end(() => refuse(this.#call, 'CP_LOCK_HELD', { lock }));
   }
 
   endWait(): void {
-    this.#leave();
-    this.#call.refuseChange('wait for a lock');
+    this.#end(() => this.#call.refuseChange(WAITING));
   }
 
   onResult(): undefined {
     assert.fail('the wait has no operation of the engine');
+  }
+
+  /** Ends the wait, and responds. An error is a fault of the member. */
+  #end(respond: () => void): void {
+    this.#leave();
+    try {
+      respond();
+    } catch (error) {
+      this.#call.request.fail(error, this.#number);
+    }
   }
 
   #leave(): void {
@@ -99,4 +107,5 @@ export class LockRequest implements Wait, Waiter, LockWaiter {
   }
 }
 
+const WAITING = 'wait for a lock';
 const NAME_SHOWN_MAX = 100;

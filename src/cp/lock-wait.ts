@@ -1,7 +1,8 @@
 /**
  * Requests that wait for locks, in turn for each lock. The first one of a lock looks when the lock is
  * released by this member, when a session of this member is closed, and once a second, as other members
- * release locks and sessions end by themselves. Tested by cp-actions.spec.ts.
+ * release locks and sessions end by themselves. Tested by cp-actions.spec.ts
+ * and cp-state.spec.ts.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import type { CpGroup } from './cp-groups.ts';
@@ -9,6 +10,8 @@ import { type CpState, HELD, NO_SESSION, type TakenLock } from './cp-state.ts';
 
 /** Interval at which the first request of each lock looks, in ms. */
 const LOOK_MS = 1000;
+/** Number of locks, or of sessions, that are checked in one turn of the event loop. */
+const STEP_COUNT = 100;
 
 /** A request that waits. Each method ends its wait, and is called at most once. */
 export interface LockWaiter {
@@ -40,6 +43,9 @@ export class LockWaits {
   readonly #clock: Clock;
   readonly #queues = new Map<string, LockQueue>();
   #timer: Timer | undefined;
+  /** Whether all queues are checked now, and whether they must be checked again. */
+  #isChecking = false;
+  #mustCheckAgain = false;
   /** Number of requests that wait. */
   count = 0;
 
@@ -61,6 +67,8 @@ export class LockWaits {
     queue.waiters.push(waiter);
     this.count++;
     this.#timer ??= this.#clock.after(LOOK_MS, () => this.#onTime());
+    // The lock may have been released since it was found to be held.
+    if (queue.waiters.length === 1) void this.#look(queue);
   }
 
   /** Removes a request that no longer waits. */
@@ -85,13 +93,44 @@ export class LockWaits {
 
   /** Called when any lock may be free, or a session has ended. */
   onChange(): void {
-    for (const queue of [...this.#queues.values()]) void this.#look(queue);
+    this.#mustCheckAgain = true;
+    if (!this.#isChecking && this.count > 0) void this.#checkAll();
   }
 
   #onTime(): void {
     this.#timer = this.#clock.after(LOOK_MS, () => this.#onTime());
     this.onChange();
-    for (const queue of this.#queues.values()) void this.#checkSessions(queue);
+  }
+
+  /** Lets all locks look, and ends the waits of sessions that have ended, in steps. */
+  async #checkAll(): Promise<void> {
+    this.#isChecking = true;
+    while (this.#mustCheckAgain) {
+      this.#mustCheckAgain = false;
+      await this.#inSteps([...this.#queues.values()], (queue) => this.#look(queue));
+      const sessions = new Map<string, [queue: LockQueue, session: number]>();
+      for (const queue of this.#queues.values()) {
+        for (const { session } of queue.waiters)
+          sessions.set(`${queue.group.id}/${session}`, [queue, session]);
+      }
+      const ended = new Set<string>();
+      await this.#inSteps([...sessions], async ([key, [{ group }, session]]) => {
+        const isThere = await this.#state.hasSession(group, session).catch(() => true);
+        if (!isThere) ended.add(key);
+      });
+      if (ended.size > 0) this.#endWaitsOf(ended);
+    }
+    this.#isChecking = false;
+  }
+
+  async #inSteps<Item>(
+    items: readonly Item[],
+    run: (item: Item) => Promise<void>,
+  ): Promise<void> {
+    for (let start = 0; start < items.length; start += STEP_COUNT) {
+      await Promise.all(items.slice(start, start + STEP_COUNT).map(run));
+      await new Promise<void>((resolve) => this.#clock.endOfTurn(resolve));
+    }
   }
 
   /** Lets the requests of a lock look, one after the other, until one finds that it is held. */
@@ -102,58 +141,52 @@ export class LockWaits {
     for (let [first] = queue.waiters; first !== undefined && queue.mustLookAgain; ) {
       queue.mustLookAgain = false;
       const waiter = first;
-      try {
-        const found = await this.#state.lock(queue.group, queue.name, waiter.session, true);
-        if (found !== HELD) this.#end(queue, waiter, found);
-      } catch (error) {
-        if (this.#take(queue, waiter)) waiter.onFault(error);
-      }
+      const found = await this.#state
+        .lock(queue.group, queue.name, waiter.session, true)
+        .catch((error: unknown) => new Fault(error));
+      if (found !== HELD) this.#end(queue, waiter, found);
       [first] = queue.waiters;
       queue.mustLookAgain ||= first !== waiter;
     }
     queue.isLooking = false;
   }
 
-  #end(queue: LockQueue, waiter: LockWaiter, found: TakenLock | typeof NO_SESSION): void {
-    if (this.#take(queue, waiter)) {
-      if (found === NO_SESSION) waiter.onSessionEnded();
-      else waiter.onTaken(found);
-      return;
-    }
+  #end(queue: LockQueue, waiter: LockWaiter, found: TakenLock | Fault | typeof NO_SESSION): void {
+    const isWaiting = queue.waiters.includes(waiter);
+    this.remove(queue.group, queue.name, waiter);
+    if (found instanceof Fault) {
+      if (isWaiting) waiter.onFault(found.error);
+    } else if (found === NO_SESSION) {
+      if (isWaiting) waiter.onSessionEnded();
+    } else if (isWaiting) waiter.onTaken(found);
     // Its request has ended meanwhile, and its client does not know of the lock.
-    if (found === NO_SESSION || !found.isNew) return;
-    const { group, name } = queue;
-    queue.mustLookAgain = true;
-    void this.#giveBack(group, name, waiter.session);
+    else if (found.isNew) void this.#giveBack(queue, found);
   }
 
-  async #giveBack(group: CpGroup, name: string, session: number): Promise<void> {
-    try {
-      await this.#state.release(group, name, session);
-    } catch {
-      // The lock is free once the session has ended.
-    }
+  async #giveBack({ group, name }: LockQueue, taken: TakenLock): Promise<void> {
+    // If the engine cannot do it, the lock is free once the session has ended.
+    await this.#state.giveBack(group, name, taken).catch(() => {});
     this.onFree(group, name);
   }
 
-  /** Removes the request, and returns whether it still waited. */
-  #take(queue: LockQueue, waiter: LockWaiter): boolean {
-    const isWaiting = queue.waiters.includes(waiter);
-    this.remove(queue.group, queue.name, waiter);
-    return isWaiting;
-  }
-
   /** Ends the waits of requests whose sessions have ended. */
-  async #checkSessions({ group, name, waiters }: LockQueue): Promise<void> {
-    const ended = new Set<number>();
-    for (const session of new Set(waiters.map((each) => each.session))) {
-      const isThere = await this.#state.hasSession(group, session).catch(() => true);
-      if (!isThere) ended.add(session);
+  #endWaitsOf(sessions: ReadonlySet<string>): void {
+    for (const { group, name, waiters } of [...this.#queues.values()]) {
+      const ended = waiters.filter(({ session }) => sessions.has(`${group.id}/${session}`));
+      for (const waiter of ended) {
+        this.remove(group, name, waiter);
+        waiter.onSessionEnded();
+      }
     }
-    for (const waiter of waiters.filter((each) => ended.has(each.session))) {
-      this.remove(group, name, waiter);
-      waiter.onSessionEnded();
-    }
+  }
+}
+
+/** The reason why the store has not done its work. */
+class Fault {
+  readonly error: unknown;
+
+  constructor(error: unknown) {
+    this.error = error;
   }
 }
 

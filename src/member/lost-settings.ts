@@ -53,11 +53,6 @@ const ALWAYS_LOST: readonly LostSetting[] = [
   },
   { pattern: 'queue.{name}.item-listeners', effect: NO_CLASS },
   enabled('split-brain-protection.{name}', 'requests are served however few members there are'),
-  {
-    pattern: 'cp-subsystem',
-    switchedBy: { name: 'cp-member-count', off: '0', isOffByDefault: true },
-    effect: 'no CP subsystem here; its calls get 501',
-  },
   { pattern: 'listeners', effect: NO_CLASS },
   enabled('user-code-deployment', NO_CLASS),
   enabled('user-code-namespaces', NO_CLASS),

@@ -12,8 +12,9 @@ import { type ClusterPart, sharedCluster, standaloneCluster } from '../cluster/c
 import { TcpIpMembers } from '../cluster/tcp-ip-members.ts';
 import { matchingAddress } from '../config/interface-pattern.ts';
 import { cpActions } from '../cp/cp-actions.ts';
-import { SingleCpMember } from '../cp/cp-members.ts';
+import { SharedCpMembers, SingleCpMember } from '../cp/cp-members.ts';
 import { Cp } from '../cp/cp-part.ts';
+import { CpStore } from '../cp/cp-store.ts';
 import { dataActions } from '../data/data-actions.ts';
 import { MapLifetimes } from '../data/map-lifetimes.ts';
 import { EmbeddedPart } from '../engine/embedded/embedded-part.ts';
@@ -130,8 +131,8 @@ export async function makeParts(
   const counting = new CountingAudit(audit, clock, log.lineCounts);
   const crossOrigin = new CrossOriginPolicy(config.corsAllowedOrigins, config.corsMaxAgeSeconds);
   const traffic = new HttpTraffic(pathsOf(ROUTES));
-  const cp = new Cp({ engine, clock, members: new SingleCpMember(cluster.cluster), config });
-  const monitored = { clock, traffic, files, parts: () => all };
+  const cp = cpPart(config, clock, engine, cluster);
+  const monitored = { clock, traffic, files, cp: () => cp.status, parts: () => all };
   const monitoring = makeMonitoring(config, data, links, monitored);
   const servers = new HttpServers({
     config,
@@ -183,6 +184,14 @@ export async function makeParts(
     return servers.cutOff();
   };
   return { all, cutOff, servers, engine, persistence, cluster, lifetimes, reloader, stopRequested };
+}
+
+function cpPart(config: Config, clock: Clock, engine: Engine, { cluster, record }: ClusterPart): Cp {
+  const store = new CpStore(engine, clock);
+  const members = record.isShared
+    ? new SharedCpMembers({ store, cluster, clock, config })
+    : new SingleCpMember(cluster);
+  return new Cp({ store, clock, members, config });
 }
 
 function surfacePart(groups: EndpointGroups, lifetimes: MapLifetimes): Part<Config> {
@@ -272,7 +281,7 @@ function makeMonitoring(
   config: Config,
   { cluster: { cluster }, stored, persistence, wan }: DataParts,
   { instanceName, serversOf }: Links,
-  monitored: Pick<MonitoringOptions, 'clock' | 'traffic' | 'files' | 'parts'>,
+  monitored: Pick<MonitoringOptions, 'clock' | 'traffic' | 'files' | 'cp' | 'parts'>,
 ): Monitoring {
   return new Monitoring({
     ...monitored,

@@ -17,6 +17,12 @@ export interface PersistenceStatus {
   readonly diskFailed: boolean;
 }
 
+/** The groups, METADATA included, and the sessions that the member knows of. */
+interface CpStatus {
+  readonly groups: number;
+  readonly sessions: number;
+}
+
 export interface StatusSources {
   readonly cluster: Cluster;
   readonly dialect: Dialect;
@@ -28,6 +34,7 @@ export interface StatusSources {
   /** The engine, if it stores the data in this member. */
   readonly stored: { readonly memoryBytes: number; readonly memoryBytesMax: number } | undefined;
   readonly persistence: () => PersistenceStatus | undefined;
+  readonly cp: () => CpStatus;
   /** The publishers of WAN replications, with the events that wait. */
   readonly publishers: () => readonly { readonly queueSize: number }[];
 }
@@ -55,7 +62,7 @@ export interface MemberStatus {
   };
   readonly persistence: PersistenceStatus | null;
   readonly wan: { readonly publishers: number; readonly queuedEvents: number } | null;
-  readonly cp: null;
+  readonly cp: CpStatus;
   readonly history: LoadHistory;
 }
 
@@ -88,7 +95,7 @@ export function memberStatus(
     },
     persistence: sources.persistence() ?? null,
     wan: publishers.length === 0 ? null : { publishers: publishers.length, queuedEvents },
-    cp: null,
+    cp: sources.cp(),
     history,
   };
 }

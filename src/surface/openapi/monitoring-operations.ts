@@ -47,7 +47,7 @@ export const MONITORING_SCHEMAS = {
       }),
     ),
     wan: orNull(object({ publishers: COUNT, queuedEvents: COUNT })),
-    cp: orNull(object({ groups: COUNT, sessions: COUNT })),
+    cp: object({ groups: COUNT, sessions: COUNT }),
     history: {
       ...object({
         stepSeconds: { type: 'integer', const: 1 },

@@ -50,7 +50,7 @@ const TAGS: Readonly<Record<EndpointGroup, string>> = {
   PERSISTENCE: 'Backups, and starts with damaged data',
   WAN: 'Replication to other clusters',
   DATA: 'Maps and queues',
-  CP: 'The CP subsystem, which the member does not implement',
+  CP: 'The CP subsystem: sessions and fenced locks',
 };
 
 const DESCRIPTION = `Names and keys are bytes, percent-encoded in the path; a slash is sent as \`%2F\`. \
