@@ -82,9 +82,14 @@ export class CpWorld {
     return found;
   }
 
+  /** Returns the store as a further member sees it. */
+  store(): CpStore {
+    return new CpStore(this.#faulty(), this.world.clock);
+  }
+
   #addMember(): void {
     const { clock } = this.world;
-    const store = new CpStore(this.#faulty(), clock);
+    const store = this.store();
     const options = { sessionTimeToLiveSeconds: SESSION_SECONDS, wall: () => clock.wall() };
     const state = new CpState(store, options);
     const waits = new LockWaits(state, clock);
