@@ -16,6 +16,7 @@ const SECTIONS = [
   'Data on the disk',
   'Several members',
   'WAN replication',
+  'CP subsystem',
   'Limits',
 ] as const;
 
@@ -32,6 +33,7 @@ const PREFIXES: readonly (readonly [prefix: string, section: Section])[] = [
   ['engine.', 'Several members'],
   ['wan.', 'WAN replication'],
   ['wan-replication.', 'WAN replication'],
+  ['cp-subsystem.', 'CP subsystem'],
   ...Object.values(MAP_WAN_SETTINGS).map(({ path = '' }) => [path, 'WAN replication'] as const),
   ['map.', 'Maps, queues and memory'],
   ['queue.', 'Maps, queues and memory'],
