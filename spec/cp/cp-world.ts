@@ -152,7 +152,8 @@ export class CpWorld {
       set: (map, key, value, type, life, condition, to) =>
         run(to, (own) => engine.set(map, key, value, type, life, condition, own)),
       add: (map, key, by, life, to) => run(to, (own) => engine.add(map, key, by, life, own)),
-      delete: (map, key, condition, to) => run(to, (own) => engine.delete(map, key, condition, own)),
+      delete: (map, key, condition, to) =>
+        run(to, (own) => engine.delete(map, key, condition, own)),
       entries: (map, prefix, place, count, to) => engine.entries(map, prefix, place, count, to),
     };
   }

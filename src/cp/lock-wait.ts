@@ -123,10 +123,7 @@ export class LockWaits {
     this.#isChecking = false;
   }
 
-  async #inSteps<Item>(
-    items: readonly Item[],
-    run: (item: Item) => Promise<void>,
-  ): Promise<void> {
+  async #inSteps<Item>(items: readonly Item[], run: (item: Item) => Promise<void>): Promise<void> {
     for (let start = 0; start < items.length; start += STEP_COUNT) {
       await Promise.all(items.slice(start, start + STEP_COUNT).map(run));
       await new Promise<void>((resolve) => this.#clock.endOfTurn(resolve));

@@ -186,7 +186,12 @@ export async function makeParts(
   return { all, cutOff, servers, engine, persistence, cluster, lifetimes, reloader, stopRequested };
 }
 
-function cpPart(config: Config, clock: Clock, engine: Engine, { cluster, record }: ClusterPart): Cp {
+function cpPart(
+  config: Config,
+  clock: Clock,
+  engine: Engine,
+  { cluster, record }: ClusterPart,
+): Cp {
   const store = new CpStore(engine, clock);
   const members = record.isShared
     ? new SharedCpMembers({ store, cluster, clock, config })
