@@ -41,6 +41,7 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
     'surface',
     'surface/openapi',
     'administration',
+    'cp',
     'data',
     'health',
     'monitoring',

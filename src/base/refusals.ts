@@ -121,7 +121,6 @@ const UNROUTED = {
   METHOD_NOT_ALLOWED: shown(405, 'Cannot {action}: allowed methods are {methods}'),
   RECOVERING: shown(503, 'Cannot serve this path yet: the member is recovering its data'),
   JOINING: shown(503, 'Cannot serve this path yet: the member is joining its cluster'),
-  NOT_IMPLEMENTED: shown(501, 'Cannot do this: not implemented by this member'),
 } as const;
 
 /**

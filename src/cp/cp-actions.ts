@@ -33,7 +33,12 @@ interface CpActionParts {
 }
 
 export function cpActions(parts: CpActionParts): Actions<typeof CP_ROUTES> {
-  return { ...readingActions(parts), ...callActions(parts), ...v1Actions(parts) };
+  return {
+    ...readingActions(parts),
+    ...callActions(parts),
+    ...sessionActions(parts),
+    ...lockActions(parts),
+  };
 }
 
 function readingActions({ cp, dialect, cluster }: CpActionParts) {
@@ -132,20 +137,22 @@ interface PathNames {
   readonly key: string;
 }
 
-function v1Actions({ cp, waiting, clock }: CpActionParts) {
-  /** Reads the parameters and the names, then runs the work, which responds. */
-  const serving = (
-    names: readonly string[],
-    work: (call: Call, path: PathNames, form: Parameters) => Promise<void>,
-  ): Action =>
-    withoutQuery((call) => {
-      const form = formOf(call, call.request.content.toBuffer(), names);
-      const path = { name: textOf(call.name), key: textOf(call.key) };
-      if (form === undefined || !areNames(call, path)) return;
-      call.await(work(call, path, form).catch(refusalOf), (refusal) => {
-        if (refusal !== undefined) fail(call, refusal);
-      });
+/** Reads the parameters and the names, then runs the work, which responds. */
+function serving(
+  names: readonly string[],
+  work: (call: Call, path: PathNames, form: Parameters) => Promise<void>,
+): Action {
+  return withoutQuery((call) => {
+    const form = formOf(call, call.request.content.toBuffer(), names);
+    const path = { name: textOf(call.name), key: textOf(call.key) };
+    if (form === undefined || !areNames(call, path)) return;
+    call.await(work(call, path, form).catch(refusalOf), (refusal) => {
+      if (refusal !== undefined) fail(call, refusal);
     });
+  });
+}
+
+function sessionActions({ cp }: CpActionParts) {
   const onSession = (run: (group: CpGroup, id: number) => Promise<boolean>): Action =>
     serving([], async (call, { name, key }) => {
       const id = numberIn(key);
@@ -176,6 +183,11 @@ function v1Actions({ cp, waiting, clock }: CpActionParts) {
       if (isThere) cp.onSessionClosed(group, id);
       return isThere;
     }),
+  };
+}
+
+function lockActions({ cp, waiting, clock }: CpActionParts) {
+  return {
     takeCpLock: {
       waits: () => true,
       run: serving([SESSION, WAIT], async (call, { name, key }, form) => {

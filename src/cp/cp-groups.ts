@@ -8,7 +8,7 @@ import type { Version } from '../engine/version.ts';
 import type { CpStore } from './cp-store.ts';
 
 /** Maximum number of groups, without METADATA. */
-export const GROUPS_MAX = 1000;
+const GROUPS_MAX = 1000;
 export const METADATA = 'METADATA';
 const KEY = 'groups';
 
@@ -62,7 +62,7 @@ export class CpGroups {
     return (id) => id <= lastId && !ids.has(id);
   }
 
-  /** Returns the group of this name; undefined if there is none. METADATA is none here. */
+  /** Returns the group of this name; undefined if it does not exist, and for METADATA. */
   async find(name: string): Promise<CpGroup | undefined> {
     return groupIn(await this.#load(), name);
   }

@@ -1,4 +1,7 @@
-/** The responses of the CP subsystem, which depend on every change before them. Tested by cp-actions.spec.ts. */
+/**
+ * The responses of the CP subsystem, which depend on every change before them.
+ * Tested by cp-actions.spec.ts.
+ */
 import type { GridError } from '../base/errors.ts';
 import { EVERY_PARTITION } from '../base/partition-number.ts';
 import { Span } from '../base/span.ts';

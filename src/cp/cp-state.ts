@@ -13,7 +13,7 @@
  * Tested by cp-state.spec.ts.
  */
 import type { EntryCondition } from '../engine/condition.ts';
-import { FOREVER } from '../engine/engine.ts';
+import { FOREVER, type Lifetime } from '../engine/engine.ts';
 import type { Version } from '../engine/version.ts';
 import type { CpGroup } from './cp-groups.ts';
 import type { CpEntry, CpStore } from './cp-store.ts';
@@ -38,7 +38,7 @@ export interface CpSession {
 }
 
 /** A lock that is held. */
-export interface HeldLock {
+interface HeldLock {
   readonly fence: number;
   readonly session: number;
 }
@@ -68,10 +68,14 @@ interface StateOptions {
 export class CpState {
   readonly #store: CpStore;
   readonly #options: StateOptions;
+  /** Lifetime of a session. */
+  readonly #lifetime: Lifetime;
 
   constructor(store: CpStore, options: StateOptions) {
     this.#store = store;
     this.#options = options;
+    const timeToLiveMs = options.sessionTimeToLiveSeconds * 1000;
+    this.#lifetime = { timeToLiveMs, maxIdleSeconds: 0 };
   }
 
   async openSession(group: CpGroup, endpoint: string, endpointName: string): Promise<CpSession> {
@@ -193,11 +197,6 @@ export class CpState {
     await this.#store.entries(kind, async (key, entry) => {
       if (await isOver(key, entry)) await this.#store.delete(key, { oneOf: [entry.version] });
     });
-  }
-
-  get #lifetime() {
-    const timeToLiveMs = this.#options.sessionTimeToLiveSeconds * 1000;
-    return { timeToLiveMs, maxIdleSeconds: 0 };
   }
 
   async #setSession(

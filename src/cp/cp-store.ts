@@ -33,7 +33,7 @@ export interface CpEntry {
   readonly timeToLiveMs: number;
 }
 
-/** What the store uses of an engine. */
+/** The operations of an engine that the store needs. */
 type StoreEngine = Pick<Engine, 'get' | 'set' | 'add' | 'delete' | 'entries'>;
 
 export class CpStore {

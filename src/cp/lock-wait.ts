@@ -1,8 +1,8 @@
 /**
  * Requests that wait for locks, in turn for each lock. The first one of a lock looks when the lock is
  * released by this member, when a session of this member is closed, and once a second, as other members
- * release locks and sessions end by themselves. Tested by cp-actions.spec.ts
- * and cp-state.spec.ts.
+ * release locks and sessions end by themselves.
+ * Tested by cp-state.spec.ts.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import type { CpGroup } from './cp-groups.ts';

@@ -160,24 +160,12 @@ export async function makeParts(
     }),
   });
   persistence?.addSender(servers.data);
-  const telemetry: Part<Config> = {
-    change: async (changed) => () => logLevel.configure(changed.logLevel),
-    figures: (to) => reportLog(to, log.lineCounts),
-    close: async () => counting.end(),
-  };
+  const telemetry = telemetryPart(log, logLevel, counting);
   const surface = surfacePart(groups, lifetimes);
   // A shared record is known once the member has joined.
   const administration: Part<Config> = record.isShared ? {} : { restore: () => reloader.restore() };
-  const all = [
-    telemetry,
-    monitoring,
-    security,
-    surface,
-    servers,
-    ...data.parts,
-    administration,
-    cp,
-  ];
+  const first = [telemetry, monitoring, security, surface, servers];
+  const all = [...first, ...data.parts, administration, cp];
   if (wan !== undefined) all.push(wan);
   const cutOff = () => {
     counting.end();
@@ -197,6 +185,14 @@ function cpPart(
     ? new SharedCpMembers({ store, cluster, clock, config })
     : new SingleCpMember(cluster);
   return new Cp({ store, clock, members, config });
+}
+
+function telemetryPart(log: Log, logLevel: LogLevelControl, audit: CountingAudit): Part<Config> {
+  return {
+    change: async (changed) => () => logLevel.configure(changed.logLevel),
+    figures: (to) => reportLog(to, log.lineCounts),
+    close: async () => audit.end(),
+  };
 }
 
 function surfacePart(groups: EndpointGroups, lifetimes: MapLifetimes): Part<Config> {
@@ -324,18 +320,8 @@ function applicationsOf(
 ): Pick<HttpServersOptions, 'application' | 'healthApplication'> {
   const { cluster, record, license, waiting } = clusterPart;
   const { instanceName, serversOf, onStop } = served.links;
-  const {
-    clock,
-    cp,
-    groups,
-    crossOrigin,
-    security,
-    logLevel,
-    lifetimes,
-    audit,
-    reloader,
-    monitoring,
-  } = served;
+  const { clock, cp, groups, crossOrigin, security, logLevel, lifetimes } = served;
+  const { audit, reloader, monitoring } = served;
   const { compatibility } = config;
   const dialect = DIALECTS[compatibility];
   const segment = config.pathSegment ?? dialect.pathSegment;

@@ -71,7 +71,6 @@ export function sharedResponses({ badValueStatus }: Dialect): ReadonlyMap<number
           )
         : empty('An unexpected failure, which is in the log'),
     ],
-    [501, 'NotImplemented', failure('The member does not implement the operation')],
     [
       503,
       'ServiceUnavailable',
