@@ -5,6 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { CP_CALLS } from '../../src/cli/cp-calls.ts';
 import { CLUSTER_CALLS } from '../../src/cli/member-calls.ts';
 import { SETTING_FLAGS } from '../../src/member/settings.ts';
 import { run } from './run-command.ts';
@@ -16,12 +17,14 @@ for (const shell of ['bash', 'zsh', 'fish']) {
     const commands = ['serve', 'config', 'restore', 'repair', 'hash-password', 'completion'];
     const ofMaps = ['size', 'keys', 'entries', 'add', 'bulk', 'lookup', 'export', 'import'];
     const below = ['map', 'get', ...ofMaps, 'queue', 'offer', 'backup', 'list', 'verify', 'prune'];
-    const calls = CLUSTER_CALLS.map(([{ command }]) => command);
-    for (const word of [...commands, ...below, ...calls]) {
+    const locks = ['cp', 'lock', 'unlock', 'heartbeat', 'close-session'];
+    const calls = [...CLUSTER_CALLS, ...CP_CALLS].map(([{ command }]) => command);
+    for (const word of [...commands, ...below, ...locks, ...calls]) {
       assert.match(output, new RegExp(`[' ]${word}[': ]`), word);
     }
     const flags = [...SETTING_FLAGS.map(({ flag }) => flag.name), '--key-base64', '--keep', '--to'];
     flags.push('--if-none-match', '--ttl', '--cursor', '--continue', '--skip');
+    flags.push('--group', '--wait', '--session');
     for (const flag of flags) {
       const seen = shell === 'fish' ? `-l ${flag.slice(2)} ` : flag;
       assert.ok(output.includes(seen), flag);
@@ -37,6 +40,8 @@ test('the help of every command has an example; client commands and serve have g
     ...['map export', 'map import'],
     ...['backup list', 'backup verify', 'backup prune'],
     ...CLUSTER_CALLS.map(([{ command }]) => `cluster ${command}`),
+    ...CP_CALLS.map(([{ command }]) => `cp ${command}`),
+    ...['cp lock', 'cp unlock', 'cp heartbeat', 'cp close-session'],
   ];
   for (const command of commands) {
     const { code, output } = await run(...command.split(' '), '--help');

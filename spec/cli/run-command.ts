@@ -1,5 +1,6 @@
 /** Runs commands in this process. Most behaviour of the command line does not need another one. */
 import { PassThrough, Writable } from 'node:stream';
+import { CP_CALLS } from '../../src/cli/cp-calls.ts';
 import { runCli } from '../../src/cli/main.ts';
 import { CLUSTER_CALLS, WAN_CALLS, wordsOf } from '../../src/cli/member-calls.ts';
 
@@ -20,6 +21,9 @@ export const CLIENT_COMMANDS: readonly (readonly string[])[] = [
     const typed = wordsOf(row).replace(/<.*>/, 'x').replace(' [file]', '');
     return ['cluster', ...typed.split(' ')];
   }),
+  ...CP_CALLS.map(([row]) => ['cp', ...wordsOf(row).replace(/<.*>/, 'x').split(' ')]),
+  ...['heartbeat', 'close-session'].map((word) => ['cp', word, '1']),
+  ['cp', 'unlock', 'l', '1'],
   ...WAN_CALLS.map(([row]) => {
     const typed = wordsOf(row).replace(' <replication> [publisher]', ' x y').replace(' [file]', '');
     return ['wan', ...typed.split(' ')];

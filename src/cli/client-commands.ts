@@ -1,11 +1,13 @@
 /**
- * The client commands of the command line: `map`, `queue`, `cluster`, `wan` and `health`. Their code is
+ * The client commands of the command line: `map`, `queue`, `cluster`, `wan`, `cp` and `health`. Their code is
  * loaded only when one of them is given.
  */
 import type { Command } from 'commander';
 import { ROUTES } from '../member/routes.ts';
 import type { ClientOptions, ValueOptions } from './client.ts';
 import { addCommand, addValueFlags, nameOfFlag, type Place } from './client-flags.ts';
+import { CP_CALLS } from './cp-calls.ts';
+import { addLockCommands } from './cp-commands.ts';
 import type { ExitCode } from './exit-code.ts';
 import { addMapCommands } from './map-commands.ts';
 import {
@@ -74,6 +76,9 @@ export function addClientCommands(
   const wan = program.command('wan').description('Query and control a member’s WAN publishers');
   addCalls(wan, WAN_CALLS);
   addWanTasks(wan, streams, place);
+  const cp = program.command('cp').description('Locks, and the CP subsystem that has them');
+  addCalls(cp, CP_CALLS);
+  addLockCommands(cp, streams, place);
 
   addCommand(
     program,

@@ -35,7 +35,7 @@ import {
   type ExitCode,
 } from './exit-code.ts';
 import { type AddressOptions, locateMember } from './member-address.ts';
-import type { CallResponse, MemberCall } from './member-calls.ts';
+import { type CallResponse, type MemberCall, variablesOf } from './member-calls.ts';
 import { print, printLine, type Streams } from './output.ts';
 import { refusalReason } from './refusal-text.ts';
 
@@ -72,7 +72,7 @@ export interface SetOptions extends ValueOptions, ConditionOptions {
 
 /** The further parts of a request of a row. */
 type RequestParts = Partial<
-  Pick<MemberRequest, 'body' | 'contentType' | 'fields' | 'waitSeconds'>
+  Pick<MemberRequest, 'body' | 'contentType' | 'fields' | 'waitSeconds' | 'signal'>
 > & {
   /** Parameters in the query; without those that are undefined. */
   readonly query?: Readonly<Record<string, string | undefined>>;
@@ -219,16 +219,20 @@ export class Client {
 
   /**
    * Returns the response to a call, or the exit code if it is a refusal, which has been printed.
-   * `words`: the parameters of a POST, or the variable parts of the path of a GET.
+   * `words`: the variable parts of the path, and then the parameters of a POST.
    */
   async responseTo(row: Route, ...words: readonly string[]): Promise<CallResponse | ExitCode> {
     const isRead = row.method === 'GET';
+    const variable = words.slice(0, variablesOf(row).length);
+    const parameters = words.slice(variable.length);
+    for (const text of variable) refuseReplaced('name', text);
     const request = isRead
-      ? this.requestOf(row, words)
-      : this.requestOf(row, [], { body: await this.#parameters(row, words) });
+      ? this.requestOf(row, variable)
+      : this.requestOf(row, variable, { body: await this.#parameters(row, parameters) });
     const response = await (isRead ? this.#request(request) : this.#call(request));
     if (response.status !== 200) return await this.refuse(response, request);
-    const value = response.json() as CallResponse;
+    const hasContent = response.body.length > 0;
+    const value = (hasContent ? response.json() : { done: true }) as CallResponse;
     // Members with --compatibility return 200 for some failures.
     return value.status === 'fail' ? await this.refuse(response, request) : value;
   }
@@ -447,12 +451,12 @@ function isDone({ status }: MemberResponse): boolean {
 }
 
 /**
- * Whether `v1` has refused a request because of its entry: 404, 409 or 412. A 404 without content is of
- * an unknown path.
+ * Whether `v1` has refused a request because of its entry or lock: 404, 409 or 412. A 404 without
+ * content is of an unknown path.
  */
 function isOfEntry({ status, body }: MemberResponse, { path }: MemberRequest): boolean {
   const [, , version, kind] = path.split('/');
-  if (version !== 'v1' || kind !== 'maps') return false;
+  if (version !== 'v1' || (kind !== 'maps' && kind !== 'cp')) return false;
   return status === 409 || status === 412 || (status === 404 && body.length > 0);
 }
 

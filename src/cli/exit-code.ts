@@ -30,4 +30,5 @@ export const EXIT_NOT_PRINTED = 5;
  */
 export const EXIT_CLOSED_PIPE = 141;
 
-export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 141;
+/** One of these, or that of a command that `gridnode cp lock` has run. */
+export type ExitCode = number;

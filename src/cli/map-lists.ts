@@ -13,6 +13,7 @@ import { refuseReplaced } from './command-input.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
 import { LineBlocks } from './line-blocks.ts';
 import { print, type Streams } from './output.ts';
+import { shownName } from './shown-name.ts';
 
 export interface ListOptions {
   readonly prefix?: string;
@@ -143,19 +144,10 @@ function showKey(line: Buffer): string {
   return `${shownBytes(line, 'key')}\n`;
 }
 
-/**
- * Returns a name or key of a line on one line: characters that control a terminal have escapes, and
- * bytes that are not UTF-8 are in base64.
- */
 function shownBytes(line: Buffer, member: 'name' | 'key'): string {
   const members = objectIn(line) as Readonly<Record<string, string | undefined>>;
-  const text = members[member];
-  if (text === undefined) return `base64:${members[`${member}Base64`]}`;
-  return text.replace(CONTROL, (character) => {
-    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  });
+  return shownName(members[member], members[`${member}Base64`]);
 }
 
-const CONTROL = /[\p{Cc}\u2028\u2029]/gu;
 const CURSOR_LINE = Buffer.from('{"cursor":');
 const LINE_FEED = 0x0a;

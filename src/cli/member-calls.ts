@@ -87,12 +87,18 @@ export const WAN_CALLS: readonly MemberCall[] = [
 ];
 
 /** Returns the command of a row and its arguments, as commander reads them. */
-export function wordsOf({ command, parameters }: Route): string {
-  const words = parameters.map(({ name, kind, isOptional }) => {
+export function wordsOf(row: Route): string {
+  const variables = variablesOf(row).map((name) => `<${name}>`);
+  const words = row.parameters.map(({ name, kind, isOptional }) => {
     if (kind === 'document') return '[file]';
     return isOptional ? `[${name}]` : `<${name}>`;
   });
-  return [command, ...words].join(' ');
+  return [row.command, ...variables, ...words].join(' ');
+}
+
+/** Returns the names of the variable parts of a row's path. */
+export function variablesOf({ path }: Route): readonly string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
 }
 
 /** Returns the client's description of a row: a command whose summary is a thing prints the thing. */

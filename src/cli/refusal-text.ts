@@ -50,6 +50,9 @@ function reasonOf(status: number, { path, body }: MemberRequest): string {
       }
       return `${path} names no map, key or queue`;
     case 404:
+      if (rest[1] === 'cp-subsystem') {
+        return `there is no such CP group or member, or the member's --path-segment is not ${JSON.stringify(segment)}`;
+      }
       return `nothing is at ${path}; is ${JSON.stringify(segment)} the member's --path-segment?`;
     case 408:
       return 'the member waited too long for the value';

@@ -41,6 +41,8 @@ export interface MemberRequest {
   readonly login?: Login;
   /** Time that the member may wait before it responds, in seconds. */
   readonly waitSeconds?: number;
+  /** Ends the request, which rejects with UnreachableError if it has no response yet. */
+  readonly signal?: AbortSignal;
 }
 
 /** Content that is sent as it is read. An error of the chunks ends the request, which rejects with it. */
@@ -108,6 +110,7 @@ export function openMember(location: MemberLocation, call: MemberRequest): Promi
         path: call.path,
         headers: fieldsOf(call),
         agent: false,
+        ...(call.signal === undefined ? {} : { signal: call.signal }),
         ...(certificates === undefined ? {} : { ca: certificates }),
         ...(ownCertificate === undefined ? {} : { cert: ownCertificate, key: ownKey }),
       },

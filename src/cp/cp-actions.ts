@@ -13,14 +13,12 @@ import { type CpGroup, METADATA } from './cp-groups.ts';
 import type { CpMember } from './cp-members.ts';
 import type { Cp } from './cp-part.ts';
 import { fail, respondDone, respondJson, respondText } from './cp-responses.ts';
-import { type CP_ROUTES, NAME, SESSION, WAIT } from './cp-routes.ts';
+import { type CP_ROUTES, NAME, SESSION, WAIT, WAIT_SECONDS_MAX } from './cp-routes.ts';
 import { type CpSession, HELD, NO_SESSION } from './cp-state.ts';
 import { LockRequest } from './lock-request.ts';
 
 /** Maximum length of the name of a group, a lock or a session, in bytes. */
 const NAME_BYTES_MAX = 255;
-/** Maximum time to wait for a lock, in seconds. */
-const WAIT_SECONDS_MAX = 2_147_483;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 interface CpActionParts {

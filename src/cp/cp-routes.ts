@@ -11,18 +11,20 @@ const LOCK = 'locks/{lock}';
 export const NAME = 'name';
 export const SESSION = 'session';
 export const WAIT = 'wait';
+/** Maximum time to wait for a lock, in seconds. */
+export const WAIT_SECONDS_MAX = 2_147_483;
 
 export const CP_ROUTES = {
-  cpMembers: reading('members', 'The members of the subsystem', [200]),
-  addCpMember: calling('members', 'Add the member to the subsystem', [200]),
-  cpGroups: reading('groups', 'The groups', [200]),
-  cpGroup: reading(GROUP, 'A group', [200, 404]),
-  cpSessions: reading(`${GROUP}/sessions`, 'The sessions of a group', [200, 404]),
-  localCpMember: reading('members/local', 'The local member of the subsystem', [200, 404]),
-  removeCpGroup: calling(`${GROUP}/remove`, 'Remove a group', [200]),
+  cpMembers: reading('members', 'The members of the subsystem', [200], 'members'),
+  addCpMember: calling('members', 'Add the member to the subsystem', [200], 'promote'),
+  cpGroups: reading('groups', 'The groups', [200], 'groups'),
+  cpGroup: reading(GROUP, 'A group', [200, 404], 'group', 'Print a group'),
+  cpSessions: reading(`${GROUP}/sessions`, 'The sessions of a group', [200, 404], 'sessions'),
+  localCpMember: reading('members/local', 'The local member of the subsystem', [200, 404], 'local'),
+  removeCpGroup: calling(`${GROUP}/remove`, 'Remove a group', [200], 'remove-group'),
   endCpSession: calling(`${GROUP}/sessions/{id}/remove`, 'End a session', [200]),
-  removeCpMember: calling('members/{uuid}/remove', 'Remove a member', [200, 409]),
-  resetCp: calling('reset', 'Reset the subsystem', [200, 409]),
+  removeCpMember: calling('members/{uuid}/remove', 'Remove a member', [200, 409], 'remove-member'),
+  resetCp: calling('reset', 'Reset the subsystem', [200, 409], 'reset'),
   belowCp: { prefix: 'rest/cp-subsystem', group: 'CP' },
 
   /** It is not found, after a check of the credentials. */
@@ -46,12 +48,18 @@ export const CP_ROUTES = {
 
 type Statuses = readonly [number, ...number[]];
 
-function reading(path: string, summary: string, statuses: Statuses) {
-  return informing('CP', `rest/cp-subsystem/${path}`, summary, { statuses });
+function reading(
+  path: string,
+  summary: string,
+  statuses: Statuses,
+  command: string,
+  about = '',
+): Route {
+  return informing('CP', `rest/cp-subsystem/${path}`, summary, { statuses, command, about });
 }
 
-function calling(path: string, summary: string, statuses: Statuses) {
-  return administering('CP', `rest/cp-subsystem/${path}`, summary, { statuses });
+function calling(path: string, summary: string, statuses: Statuses, command = '') {
+  return administering('CP', `rest/cp-subsystem/${path}`, summary, { statuses, command });
 }
 
 function changing(path: string, summary: string, statuses: Statuses): Route {
