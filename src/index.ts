@@ -3,6 +3,8 @@ export { type ERRORS, type ErrorCode, GridError } from './base/errors.ts';
 export type { ENDPOINT_GROUPS, EndpointGroup } from './config/endpoint-group.ts';
 export { ConfigFault } from './config/finding.ts';
 export { type EmbeddedMember, startMember } from './embedding/embedded-member.ts';
+export type { GridLock, LockSignal } from './embedding/grid-lock.ts';
+export type { LockOptions } from './embedding/member-locks.ts';
 export type { Bytes, GroupName, MemberOptions } from './embedding/member-options.ts';
 export type { LogLine, MemberLog, ProgramLog } from './embedding/program-log.ts';
 export type { ChangeConditions, GridMap, SetOptions } from './local/grid-map.ts';

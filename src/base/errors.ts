@@ -204,6 +204,11 @@ export const REQUEST_ERRORS = {
     message: 'Cannot compare a map now: {waitingMax} requests for hash trees are waiting',
   },
   CP_GROUPS_MAX: { status: 503, message: 'Cannot create a CP group: there are {max}' },
+  CP_SESSION_UNKNOWN: {
+    status: 404,
+    message: 'Cannot use CP session {id}: it does not exist, or has ended',
+  },
+  CP_LOCK_HELD: { status: 409, message: 'Cannot take lock {lock}: another session holds it' },
   CP_MEMBER_ALIVE: { status: 409, message: 'Cannot remove CP member {uuid}: it is alive' },
   CP_NOT_MASTER: {
     status: 409,

@@ -207,8 +207,6 @@ const UNFIT = {
 const UNDONE = {
   QUEUE_FULL: logged(503, 'the queue is full'),
   CP_NOT_FOUND: logged(404, 'there is no such CP group or member'),
-  CP_SESSION_UNKNOWN: shown(404, 'Cannot use CP session {id}: it does not exist, or has ended'),
-  CP_LOCK_HELD: shown(409, 'Cannot take lock {lock}: another session holds it'),
   CP_LOCK_NOT_HELD: shown(409, 'Cannot release lock {lock}: session {session} does not hold it'),
   CP_LOCK_FREE: shown(404, 'Cannot get the holder of lock {lock}: nobody holds it'),
   ENTRY_ABSENT: shown(404, 'Cannot {action}: there is no such entry'),

@@ -12,6 +12,8 @@ import { LocalResults } from '../local/local-results.ts';
 import { type BytesOrText, KEY_BYTES_MAX, PlainBytes } from '../local/plain-bytes.ts';
 import { loadConfig, refusedFault } from '../member/load.ts';
 import { type Member, startMember as start } from '../member/member.ts';
+import type { GridLock } from './grid-lock.ts';
+import { type LockOptions, MemberLocks } from './member-locks.ts';
 import { configRequestOf, type MemberOptions } from './member-options.ts';
 import { memberAudit, memberLog } from './program-log.ts';
 
@@ -22,6 +24,7 @@ import { memberAudit, memberLog } from './program-log.ts';
 export class EmbeddedMember {
   readonly #member: Member;
   readonly #data: LocalData;
+  readonly #locks: MemberLocks;
   readonly #names = new PlainBytes('name', KEY_BYTES_MAX);
   readonly #delaySeconds: number;
   #drained: Promise<void> | undefined;
@@ -33,6 +36,9 @@ export class EmbeddedMember {
     inProcess.delay?.addSender(answers);
     this.#member = member;
     this.#data = new LocalData({ ...inProcess, answers });
+    const check = (name: string, action: string) => this.#data.check(name, action);
+    const { address } = member;
+    this.#locks = new MemberLocks({ ...inProcess, answers, address, check });
     this.#delaySeconds = shutdownDelaySeconds;
   }
 
@@ -77,14 +83,25 @@ export class EmbeddedMember {
     return new GridQueue(this.#data, this.#nameOf(name));
   }
 
+  /**
+   * Takes a lock of the CP subsystem, of that name, 1 to 255 bytes. Waits until it is free, in turn.
+   * The program holds it until it releases it; heartbeats do not keep the process alive. Two calls
+   * never hold one lock at once, also in one program. Rejects with the reason of `signal`, or with
+   * GridError: CP_LOCK_HELD if `waitSeconds` are over, CP_SESSION_UNKNOWN if the session of the lock has
+   * ended meanwhile, CP_GROUPS_MAX, or those of changes of maps.
+   */
+  lock(name: BytesOrText, options: LockOptions = {}): Promise<GridLock> {
+    return this.#locks.take(name, options);
+  }
+
   /** Reads `config` again and applies the settings that may change; the result is logged. */
   reload(): Promise<void> {
     return this.#member.reload();
   }
 
   /**
-   * Ends the member. After the shutdown delay, waiting polls resolve with undefined, other
-   * operations in the process reject with ENGINE_CLOSED, and received HTTP requests are answered.
+   * Ends the member. After the shutdown delay, its locks end, waiting polls resolve with undefined,
+   * other operations in the process reject with ENGINE_CLOSED, and received HTTP requests are answered.
    * Resolves when every connection is closed and all data to be stored is on the disk.
    */
   drain(): Promise<void> {
@@ -106,6 +123,7 @@ export class EmbeddedMember {
   async #drain(): Promise<void> {
     this.#member.withdraw();
     if (this.#delaySeconds > 0) await passed(this.#delaySeconds * 1000);
+    await this.#locks.close();
     this.#data.close();
     await this.#member.drain();
   }

@@ -2,8 +2,10 @@
  * A member: its parts (parts.ts), in the phases of their life (life.ts).
  * Tested by embedding/embedded-member.spec.ts.
  */
+import type { Clock } from '../base/clock.ts';
 import type { Cluster, Waiter } from '../cluster/cluster.ts';
 import { configFault } from '../config/finding.ts';
+import type { Cp } from '../cp/cp-part.ts';
 import type { MapLifetimes } from '../data/map-lifetimes.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';
@@ -45,6 +47,8 @@ export interface Member {
 /** The parts of a member for a program that embeds it. */
 interface InProcess {
   readonly engine: Engine;
+  readonly clock: Clock;
+  readonly cp: Cp;
   readonly cluster: Pick<Cluster, 'acceptsWrites' | 'isCutOff'>;
   readonly lifetimes: Pick<MapLifetimes, 'of'>;
   /** Decides when results may be returned; undefined if all may be returned at once. */
@@ -67,7 +71,8 @@ export async function startMember(
   audit: Audit = openAudit(process.stdout),
 ): Promise<Member> {
   const parts = await makeParts(config, log, load, audit);
-  const { all, cutOff, servers, engine, persistence, lifetimes, reloader, stopRequested } = parts;
+  const { all, cutOff, servers, clock, cp, engine, persistence, lifetimes, reloader } = parts;
+  const { stopRequested } = parts;
   const { cluster, waiting } = parts.cluster;
   const onBound = () => {
     const { address, port } = servers.bound;
@@ -89,7 +94,7 @@ export async function startMember(
       await reloader.reload();
     },
     stopRequested,
-    inProcess: { engine, cluster, lifetimes, delay: persistence, waiting },
+    inProcess: { engine, clock, cp, cluster, lifetimes, delay: persistence, waiting },
     withdraw: () => cluster.stop(),
     drain: () => end(all),
     abort: cutOff,

@@ -59,6 +59,8 @@ interface MemberParts {
   /** Cuts off the connections. Returns a description of them, or undefined if there was nothing. */
   readonly cutOff: () => string | undefined;
   readonly servers: HttpServers;
+  readonly clock: Clock;
+  readonly cp: Cp;
   readonly engine: Engine;
   readonly persistence: PersistencePart | undefined;
   readonly cluster: ClusterPart;
@@ -171,7 +173,10 @@ export async function makeParts(
     counting.end();
     return servers.cutOff();
   };
-  return { all, cutOff, servers, engine, persistence, cluster, lifetimes, reloader, stopRequested };
+  return {
+    ...{ all, cutOff, servers, clock, cp, engine, persistence, cluster, lifetimes, reloader },
+    stopRequested,
+  };
 }
 
 function cpPart(
