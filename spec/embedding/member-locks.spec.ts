@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Waiter } from '../../src/cluster/cluster.ts';
 import { SingleCpMember } from '../../src/cp/cp-members.ts';
 import { Cp } from '../../src/cp/cp-part.ts';
+import { CpStore } from '../../src/cp/cp-store.ts';
 import { MemberLocks } from '../../src/embedding/member-locks.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import { type EmbeddedMember, GridError, startMember } from '../../src/index.ts';
@@ -20,7 +21,8 @@ function locksWith(delay?: ConstructorParameters<typeof LocalResults>[0]) {
   const clock = new FakeClock();
   const engine = new EmbeddedEngine({ partitionCount: 3, clock, queueCapacity: () => 10 });
   const members = new SingleCpMember({ members: [] });
-  const cp = new Cp({ engine, clock, members, config: { cpSessionSeconds: 300 } });
+  const store = new CpStore(engine, clock);
+  const cp = new Cp({ store, clock, members, config: { cpSessionSeconds: 300 } });
   const waiting = new Set<Waiter>();
   const answers = new LocalResults(delay);
   const check = (_: string, action: string) => assert.equal(action, 'lock');
