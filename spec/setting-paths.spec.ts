@@ -14,6 +14,7 @@ import { sources, textOf } from './project-files.ts';
 const ROWS = [
   'src/cluster/cluster-settings.ts',
   'src/config/placeholders.ts',
+  'src/cp/cp-settings.ts',
   'src/persistence/persistence-settings.ts',
   'src/security/security-settings.ts',
   'src/security/tls-settings.ts',
