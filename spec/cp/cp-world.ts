@@ -67,7 +67,7 @@ export class CpWorld {
   static async open(seed: number, memberCount: number): Promise<CpWorld> {
     const opened = new CpWorld(seed);
     await opened.engine.open();
-    while (opened.members.length < memberCount) opened.#addMember();
+    while (opened.members.length < memberCount) opened.#addMember(memberCount);
     return opened;
   }
 
@@ -87,13 +87,13 @@ export class CpWorld {
     return new CpStore(this.#faulty(), this.world.clock);
   }
 
-  #addMember(): void {
+  #addMember(memberCount: number): void {
     const { clock } = this.world;
     const store = this.store();
     const options = { sessionTimeToLiveSeconds: SESSION_SECONDS, wall: () => clock.wall() };
     const state = new CpState(store, options);
     const waits = new LockWaits(state, clock);
-    this.members.push({ groups: new CpGroups(store), state, waits });
+    this.members.push({ groups: new CpGroups(store, memberCount > 1), state, waits });
   }
 
   /** The stored engine, which checks the changes of locks. */

@@ -33,11 +33,17 @@ interface StoredRegistry extends Registry {
 
 export class CpGroups {
   readonly #store: CpStore;
+  readonly #isShared: boolean;
+  /** Number of changes that were begun and ended, and that number when the groups were read last. */
+  #changeCount = 0;
+  #readCount = -1;
   /** The registry that was read last. */
   #read: StoredRegistry | undefined;
 
-  constructor(store: CpStore) {
+  /** `isShared`: whether others change the groups too; otherwise they are read once. */
+  constructor(store: CpStore, isShared: boolean) {
     this.#store = store;
+    this.#isShared = isShared;
   }
 
   /** Number of groups at the last use, with METADATA. */
@@ -106,12 +112,20 @@ export class CpGroups {
   /** Stores a registry in place of one that was read; false if that has changed since. */
   async #replace({ version }: StoredRegistry, next: Registry): Promise<boolean> {
     const condition = version === undefined ? { isPresent: false } : { oneOf: [version] };
-    return (await this.#store.set(KEY, JSON.stringify(next), condition)) !== undefined;
+    this.#changeCount++;
+    try {
+      return (await this.#store.set(KEY, JSON.stringify(next), condition)) !== undefined;
+    } finally {
+      this.#changeCount++;
+    }
   }
 
   async #load(): Promise<StoredRegistry> {
-    const entry = await this.#store.get(KEY);
     const last = this.#read;
+    const changeCount = this.#changeCount;
+    if (last !== undefined && !this.#isShared && this.#readCount === changeCount) return last;
+    const entry = await this.#store.get(KEY);
+    this.#readCount = changeCount;
     if (entry !== undefined && last?.version?.is(entry.version)) return last;
     const registry = entry === undefined ? NO_GROUPS : (JSON.parse(entry.text) as Registry);
     const read = { ...registry, version: entry?.version };

@@ -114,12 +114,12 @@ export class CpState {
   }
 
   /** Ends the session, and with it its locks. Returns whether there was such a session. */
-  async closeSession(group: CpGroup, id: number): Promise<boolean> {
-    return await this.#store.delete(sessionKey(group, id), { isPresent: true });
+  closeSession(group: CpGroup, id: number): Promise<boolean> {
+    return this.#store.delete(sessionKey(group, id), { isPresent: true });
   }
 
-  async hasSession(group: CpGroup, id: number): Promise<boolean> {
-    return (await this.#store.get(sessionKey(group, id))) !== undefined;
+  hasSession(group: CpGroup, id: number): Promise<boolean> {
+    return this.#store.has(sessionKey(group, id));
   }
 
   /**
@@ -199,12 +199,12 @@ export class CpState {
     });
   }
 
-  async #setSession(
+  #setSession(
     key: string,
     session: StoredSession,
     condition: EntryCondition,
   ): Promise<Version | undefined> {
-    return await this.#store.set(key, JSON.stringify(session), condition, this.#lifetime);
+    return this.#store.set(key, JSON.stringify(session), condition, this.#lifetime);
   }
 
   #sessionIn(id: number, { text, timeToLiveMs }: CpEntry): CpSession {

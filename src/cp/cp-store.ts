@@ -45,37 +45,39 @@ export class CpStore {
     this.#clock = clock;
   }
 
-  async get(key: string): Promise<CpEntry | undefined> {
-    return await asked((to) => this.#engine.get(RESERVED_MAP, spanOf(key), to), entryIn);
+  get(key: string): Promise<CpEntry | undefined> {
+    return asked((to) => this.#engine.get(RESERVED_MAP, spanOf(key), to), entryIn);
+  }
+
+  /** Returns whether there is an entry. */
+  has(key: string): Promise<boolean> {
+    return asked((to) => this.#engine.get(RESERVED_MAP, spanOf(key), to), isFound);
   }
 
   /** Sets an entry, and returns its version; undefined if it did not meet the condition. */
-  async set(
+  set(
     key: string,
     text: string,
     condition: EntryCondition,
     lifetime: Lifetime = FOREVER,
   ): Promise<Version | undefined> {
-    return await asked(
+    return asked(
       (to) =>
         this.#engine.set(RESERVED_MAP, spanOf(key), spanOf(text), NO_SPAN, lifetime, condition, to),
-      ({ outcome, version }) => (outcome === APPLIED ? copyOf(version) : undefined),
+      versionIn,
     );
   }
 
   /** Removes an entry, and returns whether it met the condition. */
-  async delete(key: string, condition: EntryCondition): Promise<boolean> {
-    return await asked(
-      (to) => this.#engine.delete(RESERVED_MAP, spanOf(key), condition, to),
-      ({ outcome }) => outcome === APPLIED,
-    );
+  delete(key: string, condition: EntryCondition): Promise<boolean> {
+    return asked((to) => this.#engine.delete(RESERVED_MAP, spanOf(key), condition, to), isApplied);
   }
 
   /** Adds to a number, which is 0 at first, and returns the sum and the version of its entry. */
-  async add(key: string, by: number): Promise<{ sum: number; version: Version }> {
-    return await asked(
+  add(key: string, by: number): Promise<{ sum: number; version: Version }> {
+    return asked(
       (to) => this.#engine.add(RESERVED_MAP, spanOf(key), BigInt(by), FOREVER, to),
-      ({ value, version }) => ({ sum: Number(textOf(value)), version: copyOf(version) }),
+      sumIn,
     );
   }
 
@@ -129,6 +131,22 @@ function asked<Part>(
 function entryIn({ outcome, value, version, timeToLiveMs }: OperationResult): CpEntry | undefined {
   if (outcome !== FOUND) return undefined;
   return { text: textOf(value), version: copyOf(version), timeToLiveMs };
+}
+
+function isFound({ outcome }: OperationResult): boolean {
+  return outcome === FOUND;
+}
+
+function isApplied({ outcome }: OperationResult): boolean {
+  return outcome === APPLIED;
+}
+
+function versionIn({ outcome, version }: OperationResult): Version | undefined {
+  return outcome === APPLIED ? copyOf(version) : undefined;
+}
+
+function sumIn({ value, version }: OperationResult): { sum: number; version: Version } {
+  return { sum: Number(textOf(value)), version: copyOf(version) };
 }
 
 function copyOf({ low, high }: Version): Version {

@@ -186,10 +186,11 @@ function cpPart(
   { cluster, record }: ClusterPart,
 ): Cp {
   const store = new CpStore(engine, clock);
-  const members = record.isShared
+  const { isShared } = record;
+  const members = isShared
     ? new SharedCpMembers({ store, cluster, clock, config })
     : new SingleCpMember(cluster);
-  return new Cp({ store, clock, members, config });
+  return new Cp({ store, clock, members, isShared, config });
 }
 
 function telemetryPart(log: Log, logLevel: LogLevelControl, audit: CountingAudit): Part<Config> {
