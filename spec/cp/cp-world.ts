@@ -5,6 +5,7 @@
  * session is live is never replaced by another session.
  */
 import assert from 'node:assert/strict';
+import { RESERVED_MAP } from '../../src/base/reserved-map.ts';
 import { Span } from '../../src/base/span.ts';
 import { CpGroups } from '../../src/cp/cp-groups.ts';
 import { CpState } from '../../src/cp/cp-state.ts';
@@ -29,7 +30,6 @@ const PARTITION_COUNT = 7;
 export const SESSION_SECONDS = 20;
 /** Maximum delay of an operation whose outcome is unknown, in ms. */
 const LATE_MS_MAX = 5000;
-const EMPTY = Span.of('');
 
 type StoreEngine = ConstructorParameters<typeof CpStore>[0];
 
@@ -74,7 +74,7 @@ export class CpWorld {
   /** Returns the text of an entry now; undefined if there is none. */
   textOf(key: string): string | undefined {
     let found: string | undefined;
-    this.#stored.get(EMPTY, Span.of(Buffer.from(key, 'latin1')), {
+    this.#stored.get(RESERVED_MAP, Span.of(Buffer.from(key, 'latin1')), {
       onResult({ outcome, value }) {
         if (outcome === FOUND) found = value.toBuffer().toString('latin1');
       },

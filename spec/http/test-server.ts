@@ -182,7 +182,7 @@ export function createTestServer(
   const lifetimes = new MapLifetimes(new Map([['two-seconds', 2]]), new Map([['two-idle', 2]]));
   const cp = new Cp({
     ...{ store: new CpStore(served, clock), clock, members: new SingleCpMember(cluster) },
-    ...{ isShared: false, config: { cpSessionSeconds: 300 } },
+    config: { cpSessionSeconds: 300 },
   });
   const actions: Actions<typeof ROUTES> = {
     ...dataActions({ ...checks, engine: served, lifetimes, waiting }),

@@ -18,6 +18,8 @@ export interface CpMember {
 }
 
 export interface CpMembers {
+  /** Whether several members share the store. */
+  readonly isShared: boolean;
   /** Returns the CP members, in the order in which they became CP members. */
   all(): Promise<readonly CpMember[]>;
   /** Makes this member a CP member, unless it is one. */
@@ -39,6 +41,7 @@ type Members = Pick<Cluster, 'members'>;
 
 /** A subsystem of one member. */
 export class SingleCpMember implements CpMembers {
+  readonly isShared = false;
   readonly #cluster: Members;
 
   constructor(cluster: Members) {
@@ -88,6 +91,7 @@ interface SharedCpMembersParts {
 
 /** A subsystem of the members that share servers. */
 export class SharedCpMembers implements CpMembers {
+  readonly isShared = true;
   readonly #parts: SharedCpMembersParts;
   #timer: Timer | undefined;
   /** Whether the list has been changed for the join of this member. */

@@ -22,8 +22,6 @@ interface CpParts {
   readonly store: CpStore;
   readonly clock: Clock;
   readonly members: CpMembers;
-  /** Whether several members share the store. */
-  readonly isShared: boolean;
   readonly config: Pick<CpConfig, 'cpSessionSeconds'>;
 }
 
@@ -42,8 +40,8 @@ export class Cp implements Part<unknown> {
   #mustSweepAgain = false;
   #isClosed = false;
 
-  constructor({ store, clock, members, isShared, config }: CpParts) {
-    this.groups = new CpGroups(store, isShared);
+  constructor({ store, clock, members, config }: CpParts) {
+    this.groups = new CpGroups(store, members.isShared);
     this.state = new CpState(store, {
       sessionTimeToLiveSeconds: config.cpSessionSeconds,
       wall: () => clock.wall(),

@@ -186,11 +186,10 @@ function cpPart(
   { cluster, record }: ClusterPart,
 ): Cp {
   const store = new CpStore(engine, clock);
-  const { isShared } = record;
-  const members = isShared
+  const members = record.isShared
     ? new SharedCpMembers({ store, cluster, clock, config })
     : new SingleCpMember(cluster);
-  return new Cp({ store, clock, members, isShared, config });
+  return new Cp({ store, clock, members, config });
 }
 
 function telemetryPart(log: Log, logLevel: LogLevelControl, audit: CountingAudit): Part<Config> {
