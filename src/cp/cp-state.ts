@@ -243,10 +243,21 @@ export class CpState {
     const floor = Math.floor(this.#options.wall() / 1000) * 1_000_000;
     for (;;) {
       const { sum, version } = await this.#store.add(key, 1);
-      if (sum >= floor) return sum;
-      // Others may do so too: a sum of two differences would be far beyond.
-      if (await this.#store.set(key, `${floor}`, { oneOf: [version] })) return floor;
+      if (sum >= floor || (await this.#raise(key, floor, version))) return Math.max(sum, floor);
     }
+  }
+
+  /**
+   * Raises a number to the floor; false if another caller has done so. It adds nothing meanwhile, so of
+   * several callers one succeeds. A sum of their differences would be far beyond the floor.
+   */
+  async #raise(key: string, floor: number, added: Version): Promise<boolean> {
+    for (let version: Version | undefined = added; version !== undefined; ) {
+      if (await this.#store.set(key, `${floor}`, { oneOf: [version] })) return true;
+      const entry = await this.#store.get(key);
+      version = entry !== undefined && Number(entry.text) < floor ? entry.version : undefined;
+    }
+    return false;
   }
 }
 
