@@ -31,6 +31,7 @@ examples=(
   counter/counter.py
   export/export.sh
   export/export.mjs
+  cron-job/once.sh
 )
 
 # need MESSAGE COMMAND...: exits with 77 and the message unless the command succeeds.
@@ -64,6 +65,9 @@ start() {
     ten-calls/curl.sh | lock/*.sh | counter/*.sh | export/*.sh)
       need 'needs curl: apt-get install curl' command -v curl
       sh "$file" ;;
+    cron-job/*.sh)
+      need 'needs curl: apt-get install curl' command -v curl
+      sh "$file" demo ;;
     ten-calls/python-requests.py)
       found=$(first has_requests python3 /usr/bin/python3) || need 'needs requests: apt-get install python3-requests' false
       "$found" "$file" ;;

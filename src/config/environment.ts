@@ -28,6 +28,7 @@ const OTHERS: ReadonlySet<string> = new Set([
   'GRID_USER',
   'GRID_PASSWORD',
   'GRID_CA',
+  'GRID_FENCE',
   'GRID_PATH_SEGMENT',
 ]);
 /** Variables that the original does not read as settings either. */
