@@ -254,7 +254,7 @@ for (const [signal, code] of [
       t.skip('the terminal sends SIGINT to the command');
       return;
     }
-    const { running } = await startLocked(member, signal, 'sleep 600 & touch "$0"; wait');
+    const { running } = await startLocked(member, signal, 'touch "$0"; exec sleep 600');
     assert.equal(await isHeld(signal), true);
     process.emit(signal, signal);
     assert.deepEqual(await running, { code, output: '', errors: '' });
