@@ -22,7 +22,10 @@ function locksWith(delay?: ConstructorParameters<typeof LocalResults>[0]) {
   const engine = new EmbeddedEngine({ partitionCount: 3, clock, queueCapacity: () => 10 });
   const members = new SingleCpMember({ members: [] });
   const store = new CpStore(engine, clock);
-  const cp = new Cp({ store, clock, members, config: { cpSessionSeconds: 300 } });
+  const cp = new Cp({
+    ...{ store, clock, members, isShared: false },
+    config: { cpSessionSeconds: 300 },
+  });
   const waiting = new Set<Waiter>();
   const answers = new LocalResults(delay);
   const check = (_: string, action: string) => assert.equal(action, 'lock');

@@ -42,7 +42,10 @@ const FAILURE = JSON.stringify({ status: 'fail', message: 'a' });
 /** A port on which nothing listens. */
 const CLOSED_PORT = 9;
 
-/** Operations that need a member's message, an added publisher, or that no sync or check is under way. */
+/**
+ * Operations that need a member's message, an added publisher, a member that is gone, a lock that is
+ * held, or that no sync or check is under way.
+ */
 const RARE = [
   'receiveMessage',
   'removePublisher',
@@ -50,6 +53,8 @@ const RARE = [
   'syncAllMaps',
   'syncAllMapsToo',
   'checkMap',
+  'removeCpMember',
+  'cpLock',
 ];
 /** Operations that start a thread: one request in SLOW_SHARE is for one of them. */
 const SLOW = ['reload', 'updateConfig'];
@@ -163,6 +168,13 @@ async function started({ compatibility, authentication, groups, grid }: Case) {
       version: ['0.1', '5.7'],
       configuration: [ADDED, { grid: { map: { n: {} } } }].map(encoded),
       state: ['active'],
+      group: ['g'],
+      lock: ['l'],
+      id: [],
+      session: [],
+      name: ['a'],
+      by: ['1'],
+      wait: ['0'],
     },
     badValueStatus: DIALECTS[compatibility].badValueStatus,
   };
@@ -253,6 +265,11 @@ for (const [index, each] of CASES_OF_MEMBERS.entries()) {
       if (status < 300) succeeded.add(operation.id);
       const [, uuid] = /"uuid":"([^"]+)"}$/.exec(response.body.toString()) ?? [];
       if (uuid !== undefined) known.values.uuid?.splice(0, 1, uuid);
+      const [, session] = /^\{"id":(\d+),"creationTime"/.exec(response.body.toString()) ?? [];
+      if (session !== undefined) {
+        known.values.session?.splice(0, 1, session);
+        known.values.id?.splice(0, 1, session);
+      }
       const isInDocument = fault === undefined || fault.status !== undefined;
       const found = isInDocument ? differences(document, operation, response) : [];
       if (!isExpected(status, fault, operation)) found.push(`not expected: status ${status}`);

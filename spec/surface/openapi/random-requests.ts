@@ -126,6 +126,8 @@ function contentOf(
   known: Known,
 ): fc.Arbitrary<Content | undefined> {
   const [[described, form] = []] = Object.entries(requestBody?.content ?? {});
+  if (described === FORM_TYPE) return formOf(form?.schema, known);
+  if (described === LINES_TYPE) return fc.oneof(SOME_LINES, SOME_CONTENT);
   if (described !== 'text/plain' || form === undefined) {
     return method === 'POST' ? SOME_CONTENT : ANY_CONTENT;
   }
@@ -145,6 +147,29 @@ function contentOf(
     });
 }
 
+/** Names and values, of which some are missing. */
+function formOf(schema: object = {}, known: Known): fc.Arbitrary<Content> {
+  const parts = Object.keys('properties' in schema ? (schema.properties as object) : {}).map(
+    (name) => {
+      const value = oftenKnown(FORM_TEXT, known.values[name]).map((text) => `${name}=${text}`);
+      return fc.option(value, { nil: undefined, freq: 5 });
+    },
+  );
+  return fc.tuple(...parts).map((pairs) => {
+    return { type: FORM_TYPE, text: pairs.filter((pair) => pair !== undefined).join('&') };
+  });
+}
+
+const FORM_TYPE = 'application/x-www-form-urlencoded';
+const LINES_TYPE = 'application/x-ndjson';
+const SOME_LINES = fc
+  .constantFrom(
+    '',
+    '{"key":"k"}',
+    '{"key":"k"}\n{"keyBase64":"aw=="}\n',
+    '{"op":"set","key":"k","value":"v"}',
+  )
+  .map((text) => ({ type: LINES_TYPE, text }));
 const PATH_TEXT = fc.string({ unit: 'binary', minLength: 1, maxLength: 9 }).map(encodeURIComponent);
 const FORM_TEXT = fc.string({ unit: 'binary', maxLength: 9 }).map(encodeURIComponent);
 const SOME_CONTENT = fc.record({
