@@ -36,17 +36,20 @@ export const CP_CALLS: readonly MemberCall[] = [
   [ROUTES.resetCp, showDone],
 ];
 
+const NO_GROUP: ListedGroup = { id: 0 };
+
 function showDone(): string {
   return 'done';
 }
 
-/** The responses of lists are arrays. */
+/** The responses of lists are arrays; that of another server may be anything. */
 function linesOf<Item>(response: CallResponse, lineOf: (item: Item) => string): string {
-  return (response as unknown as readonly Item[]).map(lineOf).join('\n');
+  const items: readonly Item[] = Array.isArray(response) ? response : [];
+  return items.map(lineOf).join('\n');
 }
 
 function showGroup(response: CallResponse): string {
-  const { id } = response as unknown as { readonly id: ListedGroup };
+  const { id = NO_GROUP } = response as unknown as { readonly id?: ListedGroup };
   const members = (response.members ?? []) as readonly ListedMember[];
   return [`${lineOfGroup(id)}  ${response.status}`, ...members.map(lineOfMember)].join('\n');
 }

@@ -141,8 +141,8 @@ function serving(
   work: (call: Call, path: PathNames, form: Parameters) => Promise<void>,
 ): Action {
   return withoutQuery((call) => {
-    const form = formOf(call, call.request.content.toBuffer(), names);
     const path = { name: textOf(call.name), key: textOf(call.key) };
+    const form = formOf(call, call.request.content.toBuffer(), names);
     if (form === undefined || !areNames(call, path)) return;
     call.await(work(call, path, form).catch(refusalOf), (refusal) => {
       if (refusal !== undefined) fail(call, refusal);
