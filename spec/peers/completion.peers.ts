@@ -22,7 +22,7 @@ const COMPLETING = {
 
 const COMPLETIONS: readonly (readonly [words: string, found: readonly string[]])[] = [
   ['que', ['queue']],
-  ['map s', ['set']],
+  ['map s', ['set', 'size']],
   ['cluster change-s', ['change-state']],
   ['map get --key-', ['--key-base64', '--key-file']],
   ['backup prune --ke', ['--keep']],
