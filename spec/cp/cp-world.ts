@@ -11,6 +11,7 @@ import { CpGroups } from '../../src/cp/cp-groups.ts';
 import { CpState } from '../../src/cp/cp-state.ts';
 import { CpStore } from '../../src/cp/cp-store.ts';
 import { LockWaits } from '../../src/cp/lock-wait.ts';
+import { promised, type Steps } from '../../src/cp/steps.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import {
   APPLIED,
@@ -34,10 +35,17 @@ const LATE_MS_MAX = 5000;
 type StoreEngine = ConstructorParameters<typeof CpStore>[0];
 
 interface Member {
-  readonly groups: CpGroups;
-  readonly state: CpState;
+  readonly groups: Promised<CpGroups>;
+  readonly state: Promised<CpState>;
   readonly waits: LockWaits;
 }
+
+/** An object whose work in steps is a promise. */
+type Promised<Type> = {
+  readonly [Name in keyof Type]: Type[Name] extends (...values: infer Values) => Steps<infer Result>
+    ? (...values: Values) => Promise<Result>
+    : Type[Name];
+};
 
 export class CpWorld {
   readonly world: World;
@@ -93,7 +101,8 @@ export class CpWorld {
     const options = { sessionTimeToLiveSeconds: SESSION_SECONDS, wall: () => clock.wall() };
     const state = new CpState(store, options);
     const waits = new LockWaits(state, clock);
-    this.members.push({ groups: new CpGroups(store, memberCount > 1), state, waits });
+    const groups = new CpGroups(store, memberCount > 1);
+    this.members.push({ groups: promising(groups), state: promising(state), waits });
   }
 
   /** The stored engine, which checks the changes of locks. */
@@ -157,4 +166,16 @@ export class CpWorld {
       entries: (map, prefix, place, count, to) => engine.entries(map, prefix, place, count, to),
     };
   }
+}
+
+function promising<Type extends object>(work: Type): Promised<Type> {
+  const get = (target: Type, name: string | symbol) => {
+    const value = Reflect.get(target, name, target);
+    if (typeof value !== 'function') return value;
+    return (...values: unknown[]) => {
+      const result = value.apply(target, values);
+      return Symbol.iterator in result ? promised(result) : result;
+    };
+  };
+  return new Proxy(work, { get }) as Promised<Type>;
 }

@@ -6,6 +6,7 @@ import type { Waiter } from '../../src/cluster/cluster.ts';
 import { SingleCpMember } from '../../src/cp/cp-members.ts';
 import { Cp } from '../../src/cp/cp-part.ts';
 import { CpStore } from '../../src/cp/cp-store.ts';
+import { promised } from '../../src/cp/steps.ts';
 import { MemberLocks } from '../../src/embedding/member-locks.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import { type EmbeddedMember, GridError, startMember } from '../../src/index.ts';
@@ -31,7 +32,7 @@ function locksWith(delay?: ConstructorParameters<typeof LocalResults>[0]) {
   const check = (_: string, action: string) => assert.equal(action, 'lock');
   const locks = new MemberLocks({ cp, clock, answers, waiting, address: '127.0.0.1', check });
   const sessions = async () => {
-    const group = await cp.groups.find('default');
+    const group = await promised(cp.groups.find('default'));
     return group === undefined ? [] : await cp.state.sessions(group);
   };
   return { clock, cp, locks, waiting, answers, sessions };
@@ -57,8 +58,8 @@ async function assertNothing({ clock, cp, waiting, sessions }: Locks): Promise<v
 }
 
 async function closeSessions({ cp, sessions }: Locks): Promise<void> {
-  const group = await cp.groups.find('default');
-  for (const { id } of await sessions()) await cp.state.closeSession(group!, id);
+  const group = await promised(cp.groups.find('default'));
+  for (const { id } of await sessions()) await promised(cp.state.closeSession(group!, id));
 }
 
 test('a lock has one holder in a program; the next call gets it in turn, with a later fence', async () => {
@@ -127,7 +128,8 @@ test('the signal of a lock aborts once its session has ended; a wait rejects', a
 test('the signal of a lock aborts 5 s before its session ends if no heartbeat gets through', async () => {
   const all = locksWith();
   const lock = await all.locks.take('l', {});
-  all.cp.state.heartbeat = async () => {
+  // biome-ignore lint/correctness/useYield: it fails before its first step
+  all.cp.state.heartbeat = function* () {
     throw new GridError('ENGINE_CLOSED', { name: 'test' });
   };
   await advance(all, 294_999);

@@ -16,6 +16,7 @@ import { fail, respondDone, respondJson, respondText } from './cp-responses.ts';
 import { type CP_ROUTES, NAME, SESSION, WAIT, WAIT_SECONDS_MAX } from './cp-routes.ts';
 import { type CpSession, HELD, NO_SESSION } from './cp-state.ts';
 import { LockRequest } from './lock-request.ts';
+import { perform, promised, type Steps } from './steps.ts';
 
 /** Maximum length of the name of a group, a lock or a session, in bytes. */
 const NAME_BYTES_MAX = 255;
@@ -63,14 +64,14 @@ function readingActions({ cp, dialect, cluster }: CpActionParts) {
       const own = (await members()).find(({ uuid }) => uuid === local?.uuid);
       return own && JSON.stringify(own);
     }),
-    cpGroups: reading(async () => listOf((await cp.groups.all()).map(groupIdOf))),
+    cpGroups: reading(async () => listOf((await promised(cp.groups.all())).map(groupIdOf))),
     cpGroup: reading(async (name) => {
-      const group = name === METADATA ? METADATA_GROUP : await cp.groups.find(name);
+      const group = name === METADATA ? METADATA_GROUP : await promised(cp.groups.find(name));
       const listed = JSON.stringify(await members());
       return group && `{"id":${groupIdOf(group)},"status":"ACTIVE","members":${listed}}`;
     }),
     cpSessions: reading(async (name) => {
-      const group = name === METADATA ? METADATA_GROUP : await cp.groups.find(name);
+      const group = name === METADATA ? METADATA_GROUP : await promised(cp.groups.find(name));
       return group && listOf((await cp.state.sessions(group)).map(sessionOf));
     }),
   };
@@ -103,7 +104,7 @@ function callActions({ cp }: CpActionParts) {
       return isKnown ? undefined : () => call.refuse('CP_MEMBER_UNKNOWN', { seen });
     }),
     removeCpGroup: calling(async (call, { name }) => {
-      const group = name === METADATA ? undefined : await cp.groups.remove(name);
+      const group = name === METADATA ? undefined : await promised(cp.groups.remove(name));
       if (group === undefined)
         return () => call.refuse('CP_GROUP_INVALID', { group: JSON.stringify(shown(name)) });
       cp.onGroupsRemoved();
@@ -113,15 +114,15 @@ function callActions({ cp }: CpActionParts) {
       const id = numberIn(key);
       const seen = JSON.stringify(shown(key));
       if (id === undefined) return () => call.refuseValue('CP_SESSION_INVALID', { seen });
-      const group = await cp.groups.find(name);
-      const isClosed = group !== undefined && (await cp.state.closeSession(group, id));
+      const group = await promised(cp.groups.find(name));
+      const isClosed = group !== undefined && (await promised(cp.state.closeSession(group, id)));
       if (!isClosed) return () => call.refuse('CP_SESSION_NONE', { id });
       cp.onSessionClosed(group, id);
       return undefined;
     }),
     resetCp: calling(async () => {
       if (!cp.members.isMaster()) throw new GridError('CP_NOT_MASTER', {});
-      await cp.groups.removeAll();
+      await promised(cp.groups.removeAll());
       cp.onGroupsRemoved();
       return undefined;
     }),
@@ -138,46 +139,50 @@ interface PathNames {
 /** Reads the parameters and the names, then runs the work, which responds. */
 function serving(
   names: readonly string[],
-  work: (call: Call, path: PathNames, form: Parameters) => Promise<void>,
+  work: (call: Call, path: PathNames, form: Parameters) => Steps<void>,
 ): Action {
   return withoutQuery((call) => {
     const path = { name: textOf(call.name), key: textOf(call.key) };
-    const form = formOf(call, call.request.content.toBuffer(), names);
+    const { bytes, start, end } = call.request.content;
+    const form = formOf(call, bytes.subarray(start, end), names);
     if (form === undefined || !areNames(call, path)) return;
-    call.await(work(call, path, form).catch(refusalOf), (refusal) => {
-      if (refusal !== undefined) fail(call, refusal);
+    const { request } = call;
+    const { number } = request;
+    perform(work(call, path, form), ignore, (error) => {
+      if (error instanceof GridError) fail(call, error);
+      else request.fail(error, number);
     });
   });
 }
 
 function sessionActions({ cp }: CpActionParts) {
-  const onSession = (run: (group: CpGroup, id: number) => Promise<boolean>): Action =>
-    serving([], async (call, { name, key }) => {
+  const onSession = (run: (group: CpGroup, id: number) => Steps<boolean>): Action =>
+    serving([], function* (call, { name, key }) {
       const id = numberIn(key);
-      const group = await cp.groups.find(name);
-      const isThere = group !== undefined && id !== undefined && (await run(group, id));
+      const group = yield* cp.groups.find(name);
+      const isThere = group !== undefined && id !== undefined && (yield* run(group, id));
       if (isThere) respondDone(call);
       else refuse(call, 'CP_SESSION_UNKNOWN', { id: JSON.stringify(shown(key)) });
     });
   return {
-    openCpSession: serving([NAME], async (call, { name }, form) => {
+    openCpSession: serving([NAME], function* (call, { name }, form) {
       const endpointName = form.get(NAME);
       if (endpointName === undefined) return refuse(call, 'PARAMETER_MISSING', { name: NAME });
       if (endpointName.length > NAME_BYTES_MAX) return refuseName(call, NAME, endpointName.length);
-      const group = await cp.groups.open(name);
+      const group = yield* cp.groups.open(name);
       const { peerAddress } = call.request.session;
       const text = endpointName.toString('latin1');
-      const session = await cp.state.openSession(group, peerAddress, text);
+      const session = yield* cp.state.openSession(group, peerAddress, text);
       cp.onSession(group, session.id);
       respondJson(call, sessionOf(session), 201);
     }),
-    renewCpSession: onSession(async (group, id) => {
-      const isThere = await cp.state.heartbeat(group, id);
+    renewCpSession: onSession(function* (group, id) {
+      const isThere = yield* cp.state.heartbeat(group, id);
       if (isThere) cp.onSession(group, id);
       return isThere;
     }),
-    closeCpSession: onSession(async (group, id) => {
-      const isThere = await cp.state.closeSession(group, id);
+    closeCpSession: onSession(function* (group, id) {
+      const isThere = yield* cp.state.closeSession(group, id);
       if (isThere) cp.onSessionClosed(group, id);
       return isThere;
     }),
@@ -188,13 +193,13 @@ function lockActions({ cp, waiting, clock }: CpActionParts) {
   return {
     takeCpLock: {
       waits: () => true,
-      run: serving([SESSION, WAIT], async (call, { name, key }, form) => {
+      run: serving([SESSION, WAIT], function* (call, { name, key }, form) {
         const session = sessionIn(call, form);
         const seconds = session === undefined ? undefined : waitIn(call, form);
         if (session === undefined || seconds === undefined) return;
-        const group = await cp.groups.find(name);
+        const group = yield* cp.groups.find(name);
         const isFirst = group !== undefined && !cp.waits.has(group, key);
-        const found = group ? await cp.state.lock(group, key, session, isFirst) : NO_SESSION;
+        const found = group ? yield* cp.state.lock(group, key, session, isFirst) : NO_SESSION;
         if (found === NO_SESSION) refuse(call, 'CP_SESSION_UNKNOWN', { id: session });
         else if (found !== HELD) respondJson(call, `{"fence":${found.fence}}`);
         else if (group === undefined || seconds === 0 || !call.request.mayWait)
@@ -207,19 +212,19 @@ function lockActions({ cp, waiting, clock }: CpActionParts) {
           ).begin(seconds);
       }),
     },
-    releaseCpLock: serving([SESSION], async (call, { name, key }, form) => {
+    releaseCpLock: serving([SESSION], function* (call, { name, key }, form) {
       const session = sessionIn(call, form);
       if (session === undefined) return;
-      const group = await cp.groups.find(name);
-      const isReleased = group !== undefined && (await cp.state.release(group, key, session));
+      const group = yield* cp.groups.find(name);
+      const isReleased = group !== undefined && (yield* cp.state.release(group, key, session));
       if (!isReleased)
         return refuse(call, 'CP_LOCK_NOT_HELD', { lock: JSON.stringify(shown(key)), session });
       respondDone(call);
       cp.waits.onFree(group, key);
     }),
-    cpLock: serving([], async (call, { name, key }) => {
-      const group = await cp.groups.find(name);
-      const held = group && (await cp.state.holder(group, key));
+    cpLock: serving([], function* (call, { name, key }) {
+      const group = yield* cp.groups.find(name);
+      const held = group && (yield* cp.state.holder(group, key));
       if (held === undefined)
         return refuse(call, 'CP_LOCK_FREE', { lock: JSON.stringify(shown(key)) });
       respondJson(call, `{"fence":${held.fence},"session":${held.session}}`);
@@ -296,3 +301,5 @@ function textOf({ bytes, start, end }: Span): string {
 function spanOf(text: string): Span {
   return Span.of(Buffer.from(text, 'latin1'));
 }
+
+function ignore(): void {}

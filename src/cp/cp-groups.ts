@@ -6,6 +6,7 @@
 import { GridError } from '../base/errors.ts';
 import type { Version } from '../engine/version.ts';
 import type { CpStore } from './cp-store.ts';
+import type { Steps } from './steps.ts';
 
 /** Maximum number of groups, without METADATA. */
 const GROUPS_MAX = 1000;
@@ -56,75 +57,75 @@ export class CpGroups {
     return this.#read !== undefined && this.#read.lastId > 0;
   }
 
-  async all(): Promise<readonly CpGroup[]> {
-    return [{ name: METADATA, id: 0 }, ...(await this.#load()).groups];
+  *all(): Steps<readonly CpGroup[]> {
+    return [{ name: METADATA, id: 0 }, ...(yield* this.#load()).groups];
   }
 
   /** Returns a function that returns whether the group of an id has been removed by now. */
-  async removed(): Promise<(id: number) => boolean> {
-    const { lastId, groups } = await this.#load();
+  *removed(): Steps<(id: number) => boolean> {
+    const { lastId, groups } = yield* this.#load();
     const ids = new Set(groups.map(({ id }) => id));
     // A larger id is that of a group made since.
     return (id) => id <= lastId && !ids.has(id);
   }
 
   /** Returns the group of this name; undefined if it does not exist, and for METADATA. */
-  async find(name: string): Promise<CpGroup | undefined> {
-    return groupIn(await this.#load(), name);
+  *find(name: string): Steps<CpGroup | undefined> {
+    return groupIn(yield* this.#load(), name);
   }
 
   /** Returns the group of this name, which is created if there is none. */
-  async open(name: string): Promise<CpGroup> {
+  *open(name: string): Steps<CpGroup> {
     for (;;) {
-      const registry = await this.#load();
+      const registry = yield* this.#load();
       const found = groupIn(registry, name);
       if (found !== undefined) return found;
       const { lastId, groups } = registry;
       if (groups.length >= GROUPS_MAX) throw new GridError('CP_GROUPS_MAX', { max: GROUPS_MAX });
       const group = { name, id: lastId + 1 };
       const next = { lastId: group.id, groups: [...groups, group] };
-      if (await this.#replace(registry, next)) return group;
+      if (yield* this.#replace(registry, next)) return group;
     }
   }
 
   /** Removes the group. Returns it; undefined if there was none. */
-  async remove(name: string): Promise<CpGroup | undefined> {
+  *remove(name: string): Steps<CpGroup | undefined> {
     for (;;) {
-      const registry = await this.#load();
+      const registry = yield* this.#load();
       const found = groupIn(registry, name);
       if (found === undefined) return undefined;
       const { lastId, groups } = registry;
       const left = groups.filter((each) => each !== found);
-      if (await this.#replace(registry, { lastId, groups: left })) return found;
+      if (yield* this.#replace(registry, { lastId, groups: left })) return found;
     }
   }
 
   /** Removes all groups but METADATA. */
-  async removeAll(): Promise<void> {
+  *removeAll(): Steps<void> {
     for (;;) {
-      const registry = await this.#load();
+      const registry = yield* this.#load();
       const { lastId, groups } = registry;
       if (groups.length === 0) return;
-      if (await this.#replace(registry, { lastId, groups: [] })) return;
+      if (yield* this.#replace(registry, { lastId, groups: [] })) return;
     }
   }
 
   /** Stores a registry in place of one that was read; false if that has changed since. */
-  async #replace({ version }: StoredRegistry, next: Registry): Promise<boolean> {
+  *#replace({ version }: StoredRegistry, next: Registry): Steps<boolean> {
     const condition = version === undefined ? { isPresent: false } : { oneOf: [version] };
     this.#changeCount++;
     try {
-      return (await this.#store.set(KEY, JSON.stringify(next), condition)) !== undefined;
+      return (yield* this.#store.set(KEY, JSON.stringify(next), condition)) !== undefined;
     } finally {
       this.#changeCount++;
     }
   }
 
-  async #load(): Promise<StoredRegistry> {
+  *#load(): Steps<StoredRegistry> {
     const last = this.#read;
     const changeCount = this.#changeCount;
     if (last !== undefined && !this.#isShared && this.#readCount === changeCount) return last;
-    const entry = await this.#store.get(KEY);
+    const entry = yield* this.#store.get(KEY);
     this.#readCount = changeCount;
     if (entry !== undefined && last?.version?.is(entry.version)) return last;
     const registry = entry === undefined ? NO_GROUPS : (JSON.parse(entry.text) as Registry);

@@ -10,6 +10,7 @@ import type { Cluster } from '../cluster/cluster.ts';
 import type { Version } from '../engine/version.ts';
 import type { CpConfig } from './cp-settings.ts';
 import type { CpStore } from './cp-store.ts';
+import { promised } from './steps.ts';
 
 export interface CpMember {
   readonly uuid: string;
@@ -209,17 +210,19 @@ export class SharedCpMembers implements CpMembers {
 
   async #change(change: Change): Promise<void> {
     for (;;) {
-      const { members, version } = await this.#load();
-      const next = change(members);
+      const read = await this.#load();
+      const next = change(read.members);
       if (next === undefined) return;
-      const condition = version === undefined ? { isPresent: false } : { oneOf: [version] };
+      const condition =
+        read.version === undefined ? { isPresent: false } : { oneOf: [read.version] };
       const text = JSON.stringify({ members: next });
-      if ((await this.#parts.store.set(KEY, text, condition)) !== undefined) return;
+      const version = await promised(this.#parts.store.set(KEY, text, condition));
+      if (version !== undefined) return;
     }
   }
 
   async #load(): Promise<{ members: readonly StoredMember[]; version: Version | undefined }> {
-    const entry = await this.#parts.store.get(KEY);
+    const entry = await promised(this.#parts.store.get(KEY));
     if (entry === undefined) return { members: [], version: undefined };
     const { members } = JSON.parse(entry.text) as { readonly members: readonly StoredMember[] };
     return { members, version: entry.version };

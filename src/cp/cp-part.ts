@@ -8,6 +8,7 @@ import type { CpConfig } from './cp-settings.ts';
 import { CpState } from './cp-state.ts';
 import type { CpStore } from './cp-store.ts';
 import { LockWaits } from './lock-wait.ts';
+import { promised } from './steps.ts';
 
 /** Interval at which entries of ended sessions and removed groups are removed, in ms. */
 const SWEEP_MS = 60_000;
@@ -112,7 +113,7 @@ export class Cp implements Part<unknown> {
     while (this.#mustSweepAgain && !this.#isClosed) {
       this.#mustSweepAgain = false;
       try {
-        const isRemoved = await this.groups.removed();
+        const isRemoved = await promised(this.groups.removed());
         this.#forgetSessions(isRemoved);
         if (this.groups.wereUsed) await this.state.sweep(isRemoved);
       } catch {

@@ -17,6 +17,7 @@ import { FOREVER, type Lifetime } from '../engine/engine.ts';
 import type { Version } from '../engine/version.ts';
 import type { CpGroup } from './cp-groups.ts';
 import type { CpEntry, CpStore } from './cp-store.ts';
+import { promised, type Steps } from './steps.ts';
 
 /** The last fence, and the last id of a session. */
 const LAST_FENCE = 'fence';
@@ -78,13 +79,13 @@ export class CpState {
     this.#lifetime = { timeToLiveMs, maxIdleSeconds: 0 };
   }
 
-  async openSession(group: CpGroup, endpoint: string, endpointName: string): Promise<CpSession> {
+  *openSession(group: CpGroup, endpoint: string, endpointName: string): Steps<CpSession> {
     for (;;) {
-      const id = await this.#next(LAST_SESSION);
+      const id = yield* this.#next(LAST_SESSION);
       const creationTime = this.#options.wall();
       const stored = { creationTime, version: 0, endpoint, endpointName };
       const key = sessionKey(group, id);
-      if ((await this.#setSession(key, stored, { isPresent: false })) === undefined) continue;
+      if ((yield* this.#setSession(key, stored, { isPresent: false })) === undefined) continue;
       return { id, ...stored, expirationTime: creationTime + this.#lifetime.timeToLiveMs };
     }
   }
@@ -101,24 +102,24 @@ export class CpState {
   }
 
   /** Begins the session's time anew. Returns whether there is such a session. */
-  async heartbeat(group: CpGroup, id: number): Promise<boolean> {
+  *heartbeat(group: CpGroup, id: number): Steps<boolean> {
     const key = sessionKey(group, id);
     for (;;) {
-      const entry = await this.#store.get(key);
+      const entry = yield* this.#store.get(key);
       if (entry === undefined) return false;
       const stored = JSON.parse(entry.text) as StoredSession;
       const next = { ...stored, version: stored.version + 1 };
-      const version = await this.#setSession(key, next, { oneOf: [entry.version] });
+      const version = yield* this.#setSession(key, next, { oneOf: [entry.version] });
       if (version !== undefined) return true;
     }
   }
 
   /** Ends the session, and with it its locks. Returns whether there was such a session. */
-  closeSession(group: CpGroup, id: number): Promise<boolean> {
+  closeSession(group: CpGroup, id: number): Steps<boolean> {
     return this.#store.delete(sessionKey(group, id), { isPresent: true });
   }
 
-  hasSession(group: CpGroup, id: number): Promise<boolean> {
+  hasSession(group: CpGroup, id: number): Steps<boolean> {
     return this.#store.has(sessionKey(group, id));
   }
 
@@ -126,50 +127,51 @@ export class CpState {
    * Takes the lock for the session if it is free. Its holder gets its fence again. `mayTake`: whether it
    * may be taken; otherwise it counts as held.
    */
-  async lock(
+  *lock(
     group: CpGroup,
     name: string,
     session: number,
     mayTake: boolean,
-  ): Promise<TakenLock | typeof HELD | typeof NO_SESSION> {
+  ): Steps<TakenLock | typeof HELD | typeof NO_SESSION> {
     const key = lockKey(group, name);
     for (;;) {
-      if (!(await this.hasSession(group, session))) return NO_SESSION;
-      const entry = await this.#store.get(key);
+      if (!(yield* this.hasSession(group, session))) return NO_SESSION;
+      const entry = yield* this.#store.get(key);
       const held = entry && lockIn(entry);
       const isOwn = held?.session === session;
-      if (!isOwn && held !== undefined && (await this.hasSession(group, held.session))) return HELD;
+      if (!isOwn && held !== undefined && (yield* this.hasSession(group, held.session)))
+        return HELD;
       if (!isOwn && !mayTake) return HELD;
       const taken =
         entry !== undefined && isOwn && held.fence > 0
-          ? await this.#confirm(key, entry)
-          : await this.#take(key, session, entry, isOwn);
+          ? yield* this.#confirm(key, entry)
+          : yield* this.#take(key, session, entry, isOwn);
       if (taken !== undefined) return taken;
     }
   }
 
   /** Frees a lock that has been taken, unless it has changed or its session has asked for it again. */
-  async giveBack(group: CpGroup, name: string, { version }: TakenLock): Promise<void> {
-    await this.#store.delete(lockKey(group, name), { oneOf: [version] });
+  *giveBack(group: CpGroup, name: string, { version }: TakenLock): Steps<void> {
+    yield* this.#store.delete(lockKey(group, name), { oneOf: [version] });
   }
 
   /** Releases the lock. Returns whether the session held it. */
-  async release(group: CpGroup, name: string, session: number): Promise<boolean> {
+  *release(group: CpGroup, name: string, session: number): Steps<boolean> {
     const key = lockKey(group, name);
     for (;;) {
-      const entry = await this.#store.get(key);
+      const entry = yield* this.#store.get(key);
       if (entry === undefined || lockIn(entry).session !== session) return false;
-      if (!(await this.hasSession(group, session))) return false;
-      if (await this.#store.delete(key, { oneOf: [entry.version] })) return true;
+      if (!(yield* this.hasSession(group, session))) return false;
+      if (yield* this.#store.delete(key, { oneOf: [entry.version] })) return true;
     }
   }
 
   /** Returns the lock if it is held. */
-  async holder(group: CpGroup, name: string): Promise<HeldLock | undefined> {
-    const entry = await this.#store.get(lockKey(group, name));
+  *holder(group: CpGroup, name: string): Steps<HeldLock | undefined> {
+    const entry = yield* this.#store.get(lockKey(group, name));
     if (entry === undefined) return undefined;
     const held = lockIn(entry);
-    return held.fence > 0 && (await this.hasSession(group, held.session)) ? held : undefined;
+    return held.fence > 0 && (yield* this.hasSession(group, held.session)) ? held : undefined;
   }
 
   /** Removes entries in steps: those of removed groups, and locks whose sessions have ended. */
@@ -185,7 +187,7 @@ export class CpState {
       const { session } = lockIn(entry);
       if (live.has(sessionKey(group, session))) return false;
       // The session may have been opened since the sessions were listed.
-      return !(await this.hasSession(group, session));
+      return !(await promised(this.hasSession(group, session)));
     });
   }
 
@@ -195,7 +197,8 @@ export class CpState {
     isOver: (key: string, entry: CpEntry) => Promise<boolean>,
   ): Promise<void> {
     await this.#store.entries(kind, async (key, entry) => {
-      if (await isOver(key, entry)) await this.#store.delete(key, { oneOf: [entry.version] });
+      if (await isOver(key, entry))
+        await promised(this.#store.delete(key, { oneOf: [entry.version] }));
     });
   }
 
@@ -203,7 +206,7 @@ export class CpState {
     key: string,
     session: StoredSession,
     condition: EntryCondition,
-  ): Promise<Version | undefined> {
+  ): Steps<Version | undefined> {
     return this.#store.set(key, JSON.stringify(session), condition, this.#lifetime);
   }
 
@@ -213,8 +216,8 @@ export class CpState {
   }
 
   /** Writes the entry of a lock that is held as it is; undefined if it has changed. */
-  async #confirm(key: string, { text, version: read }: CpEntry): Promise<TakenLock | undefined> {
-    const version = await this.#store.set(key, text, { oneOf: [read] });
+  *#confirm(key: string, { text, version: read }: CpEntry): Steps<TakenLock | undefined> {
+    const version = yield* this.#store.set(key, text, { oneOf: [read] });
     return version && { ...lockIn({ text }), isNew: false, version };
   }
 
@@ -222,28 +225,28 @@ export class CpState {
    * Claims the entry of a lock, unless it is the session's claim, and takes a fence for it. Undefined if
    * the entry has changed.
    */
-  async #take(
+  *#take(
     key: string,
     session: number,
     entry: CpEntry | undefined,
     isClaimed: boolean,
-  ): Promise<TakenLock | undefined> {
+  ): Steps<TakenLock | undefined> {
     const condition = entry === undefined ? { isPresent: false } : { oneOf: [entry.version] };
     const claim = isClaimed
       ? entry?.version
-      : await this.#store.set(key, `${session} 0`, condition, CLAIM_LIFETIME);
+      : yield* this.#store.set(key, `${session} 0`, condition, CLAIM_LIFETIME);
     if (claim === undefined) return undefined;
-    const fence = await this.#next(LAST_FENCE);
-    const version = await this.#store.set(key, `${session} ${fence}`, { oneOf: [claim] }, FOREVER);
+    const fence = yield* this.#next(LAST_FENCE);
+    const version = yield* this.#store.set(key, `${session} ${fence}`, { oneOf: [claim] }, FOREVER);
     return version && { fence, session, isNew: true, version };
   }
 
   /** Returns the next number. */
-  async #next(key: string): Promise<number> {
+  *#next(key: string): Steps<number> {
     const floor = Math.floor(this.#options.wall() / 1000) * 1_000_000;
     for (;;) {
-      const { sum, version } = await this.#store.add(key, 1);
-      if (sum >= floor || (await this.#raise(key, floor, version))) return Math.max(sum, floor);
+      const { sum, version } = yield* this.#store.increment(key);
+      if (sum >= floor || (yield* this.#raise(key, floor, version))) return Math.max(sum, floor);
     }
   }
 
@@ -251,10 +254,10 @@ export class CpState {
    * Raises a number to the floor; false if another caller has done so. It adds nothing meanwhile, so of
    * several callers one succeeds. A sum of their differences would be far beyond the floor.
    */
-  async #raise(key: string, floor: number, added: Version): Promise<boolean> {
+  *#raise(key: string, floor: number, added: Version): Steps<boolean> {
     for (let version: Version | undefined = added; version !== undefined; ) {
-      if (await this.#store.set(key, `${floor}`, { oneOf: [version] })) return true;
-      const entry = await this.#store.get(key);
+      if (yield* this.#store.set(key, `${floor}`, { oneOf: [version] })) return true;
+      const entry = yield* this.#store.get(key);
       version = entry !== undefined && Number(entry.text) < floor ? entry.version : undefined;
     }
     return false;
@@ -280,6 +283,6 @@ function groupIdIn(key: string): number {
 
 /** A fence of 0: the lock is claimed, and has no fence yet. */
 function lockIn({ text }: Pick<CpEntry, 'text'>): HeldLock {
-  const [session = 0, fence = 0] = text.split(' ').map(Number);
-  return { session, fence };
+  const space = text.indexOf(' ');
+  return { session: Number(text.slice(0, space)), fence: Number(text.slice(space + 1)) };
 }

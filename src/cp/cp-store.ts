@@ -1,10 +1,9 @@
 /**
  * The store of the CP subsystem: entries of the reserved map. Keys and values are texts with one
- * character per byte. An operation that the engine has not done, or may not have done, rejects with
- * GridError. Tested by cp-state.spec.ts.
+ * character per byte. An operation that the engine has not done, or may not have done, throws GridError.
+ * Tested by cp-state.spec.ts.
  */
 import type { Clock } from '../base/clock.ts';
-import { GridError } from '../base/errors.ts';
 import { RESERVED_MAP } from '../base/reserved-map.ts';
 import { NO_SPAN, Span } from '../base/span.ts';
 import type { EntryCondition } from '../engine/condition.ts';
@@ -16,15 +15,14 @@ import {
   LIST_START,
   type Lifetime,
   type OperationResult,
-  type Receiver,
 } from '../engine/engine.ts';
-import { failureCode } from '../engine/failure-code.ts';
 import { Version } from '../engine/version.ts';
+import { promised, type Steps, step } from './steps.ts';
 
-/** Name of the subsystem in the messages of errors. */
-const NAME = 'the CP subsystem';
 /** Number of entries of a step of a list. */
 const STEP_COUNT = 100;
+/** Length of a key or a value whose memory is reused, in bytes. */
+const REUSED_BYTES = 512;
 
 export interface CpEntry {
   readonly text: string;
@@ -39,19 +37,21 @@ type StoreEngine = Pick<Engine, 'get' | 'set' | 'add' | 'delete' | 'entries'>;
 export class CpStore {
   readonly #engine: StoreEngine;
   readonly #clock: Pick<Clock, 'endOfTurn'>;
+  readonly #key = new ReusedSpan();
+  readonly #value = new ReusedSpan();
 
   constructor(engine: StoreEngine, clock: Pick<Clock, 'endOfTurn'>) {
     this.#engine = engine;
     this.#clock = clock;
   }
 
-  get(key: string): Promise<CpEntry | undefined> {
-    return asked((to) => this.#engine.get(RESERVED_MAP, spanOf(key), to), entryIn);
+  get(key: string): Steps<CpEntry | undefined> {
+    return step((to) => this.#engine.get(RESERVED_MAP, this.#key.of(key), to), entryIn);
   }
 
   /** Returns whether there is an entry. */
-  has(key: string): Promise<boolean> {
-    return asked((to) => this.#engine.get(RESERVED_MAP, spanOf(key), to), isFound);
+  has(key: string): Steps<boolean> {
+    return step((to) => this.#engine.get(RESERVED_MAP, this.#key.of(key), to), isFound);
   }
 
   /** Sets an entry, and returns its version; undefined if it did not meet the condition. */
@@ -60,25 +60,24 @@ export class CpStore {
     text: string,
     condition: EntryCondition,
     lifetime: Lifetime = FOREVER,
-  ): Promise<Version | undefined> {
-    return asked(
-      (to) =>
-        this.#engine.set(RESERVED_MAP, spanOf(key), spanOf(text), NO_SPAN, lifetime, condition, to),
-      versionIn,
-    );
+  ): Steps<Version | undefined> {
+    return step((to) => {
+      const value = this.#value.of(text);
+      this.#engine.set(RESERVED_MAP, this.#key.of(key), value, NO_SPAN, lifetime, condition, to);
+    }, versionIn);
   }
 
   /** Removes an entry, and returns whether it met the condition. */
-  delete(key: string, condition: EntryCondition): Promise<boolean> {
-    return asked((to) => this.#engine.delete(RESERVED_MAP, spanOf(key), condition, to), isApplied);
+  delete(key: string, condition: EntryCondition): Steps<boolean> {
+    return step(
+      (to) => this.#engine.delete(RESERVED_MAP, this.#key.of(key), condition, to),
+      isApplied,
+    );
   }
 
-  /** Adds to a number, which is 0 at first, and returns the sum and the version of its entry. */
-  add(key: string, by: number): Promise<{ sum: number; version: Version }> {
-    return asked(
-      (to) => this.#engine.add(RESERVED_MAP, spanOf(key), BigInt(by), FOREVER, to),
-      sumIn,
-    );
+  /** Adds 1 to a number, which is 0 at first, and returns the sum and the version of its entry. */
+  increment(key: string): Steps<{ sum: number; version: Version }> {
+    return step((to) => this.#engine.add(RESERVED_MAP, this.#key.of(key), 1n, FOREVER, to), sumIn);
   }
 
   /** Passes the entries whose keys begin with the prefix, in steps, one after the other. */
@@ -89,7 +88,7 @@ export class CpStore {
     const start = spanOf(prefix);
     for (let place = LIST_START; place.length > 0; ) {
       const listed: [key: string, entry: CpEntry][] = [];
-      place = await asked(
+      const listing = step(
         (to) => {
           const receiver = {
             onResult: (answer: OperationResult) => to.onResult(answer),
@@ -101,6 +100,7 @@ export class CpStore {
         },
         (answer) => Span.of(answer.place.toBuffer()),
       );
+      place = await promised(listing);
       for (const [key, entry] of listed) await onEntry(key, entry);
       if (place.length > 0) await this.nextTurn();
     }
@@ -112,20 +112,18 @@ export class CpStore {
   }
 }
 
-/** Resolves with a part of the engine's result. */
-function asked<Part>(
-  begin: (receiver: Receiver) => void,
-  read: (answer: OperationResult) => Part,
-): Promise<Part> {
-  return new Promise((resolve, reject) => {
-    begin({
-      onResult(answer) {
-        const code = failureCode(answer);
-        if (code === undefined) resolve(read(answer));
-        else reject(new GridError(code, { name: NAME }));
-      },
-    });
-  });
+/** A span of bytes that the next text replaces. */
+class ReusedSpan {
+  readonly #bytes = Buffer.allocUnsafe(REUSED_BYTES);
+  readonly #span = new Span();
+
+  /** Returns the span of a text, which is valid until the next one. */
+  of(text: string): Span {
+    const { length } = text;
+    if (length > REUSED_BYTES) return spanOf(text);
+    for (let index = 0; index < length; index++) this.#bytes[index] = text.charCodeAt(index);
+    return this.#span.set(this.#bytes, 0, length);
+  }
 }
 
 function entryIn({ outcome, value, version, timeToLiveMs }: OperationResult): CpEntry | undefined {

@@ -7,6 +7,7 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import type { CpGroup } from './cp-groups.ts';
 import { type CpState, HELD, NO_SESSION, type TakenLock } from './cp-state.ts';
+import { promised } from './steps.ts';
 
 /** Interval at which the first request of each lock looks, in ms. */
 const LOOK_MS = 1000;
@@ -115,7 +116,7 @@ export class LockWaits {
       }
       const ended = new Set<string>();
       await this.#inSteps([...sessions], async ([key, [{ group }, session]]) => {
-        const isThere = await this.#state.hasSession(group, session).catch(() => true);
+        const isThere = await promised(this.#state.hasSession(group, session)).catch(() => true);
         if (!isThere) ended.add(key);
       });
       if (ended.size > 0) this.#endWaitsOf(ended);
@@ -138,9 +139,8 @@ export class LockWaits {
     for (let [first] = queue.waiters; first !== undefined && queue.mustLookAgain; ) {
       queue.mustLookAgain = false;
       const waiter = first;
-      const found = await this.#state
-        .lock(queue.group, queue.name, waiter.session, true)
-        .catch((error: unknown) => new Fault(error));
+      const taking = this.#state.lock(queue.group, queue.name, waiter.session, true);
+      const found = await promised(taking).catch((error: unknown) => new Fault(error));
       if (found !== HELD) this.#end(queue, waiter, found);
       [first] = queue.waiters;
       queue.mustLookAgain ||= first !== waiter;
@@ -162,7 +162,7 @@ export class LockWaits {
 
   async #giveBack({ group, name }: LockQueue, taken: TakenLock): Promise<void> {
     // If the engine cannot do it, the lock is free once the session has ended.
-    await this.#state.giveBack(group, name, taken).catch(() => {});
+    await promised(this.#state.giveBack(group, name, taken)).catch(() => {});
     this.onFree(group, name);
   }
 

@@ -12,6 +12,7 @@ import type { Cp } from '../cp/cp-part.ts';
 import { HELD, NO_SESSION, type TakenLock } from '../cp/cp-state.ts';
 import { KeptSession } from '../cp/kept-session.ts';
 import type { LockWaiter } from '../cp/lock-wait.ts';
+import { promised } from '../cp/steps.ts';
 import type { GivingUp } from '../local/grid-queue.ts';
 import { LocalName } from '../local/local-name.ts';
 import type { LocalResults } from '../local/local-results.ts';
@@ -104,7 +105,7 @@ export class MemberLocks {
     signal: GivingUp | undefined,
   ): Promise<GridLock> {
     const { cp } = this.#parts;
-    const group = await cp.groups.open(groupName);
+    const group = await promised(cp.groups.open(groupName));
     const session = await this.#openSession(group);
     const wanted = { group, name: lock.span.toBuffer().toString('latin1'), session };
     try {
@@ -123,12 +124,14 @@ export class MemberLocks {
   async #openSession(group: CpGroup): Promise<KeptSession> {
     const { cp, clock, address } = this.#parts;
     const sentMs = clock.now();
-    const opened = await cp.state.openSession(group, address, `${hostname()}/${process.pid}`);
+    const opened = await promised(
+      cp.state.openSession(group, address, `${hostname()}/${process.pid}`),
+    );
     const { id, creationTime, expirationTime } = opened;
     cp.onSession(group, id);
     const timeToLiveMs = expirationTime - creationTime;
     const renew = async () => {
-      const isThere = await cp.state.heartbeat(group, id);
+      const isThere = await promised(cp.state.heartbeat(group, id));
       if (isThere) cp.onSession(group, id);
       return isThere;
     };
@@ -145,7 +148,7 @@ export class MemberLocks {
     const { cp } = this.#parts;
     const { group, name, session } = wanted;
     const isFirst = !cp.waits.has(group, name);
-    const found = await cp.state.lock(group, name, session.id, isFirst);
+    const found = await promised(cp.state.lock(group, name, session.id, isFirst));
     if (found === NO_SESSION) throw lost(session);
     if (found !== HELD) return found;
     if (waitSeconds === 0) throw held(lock);
@@ -225,8 +228,9 @@ export class MemberLocks {
     const { cp } = this.#parts;
     session.stop();
     if (session.hasEnded) return;
-    if (hasLock && (await cp.state.release(group, name, session.id))) cp.waits.onFree(group, name);
-    const isClosed = await cp.state.closeSession(group, session.id);
+    if (hasLock && (await promised(cp.state.release(group, name, session.id))))
+      cp.waits.onFree(group, name);
+    const isClosed = await promised(cp.state.closeSession(group, session.id));
     if (isClosed) cp.onSessionClosed(group, session.id);
   }
 
