@@ -136,7 +136,10 @@ interface PathNames {
   readonly key: string;
 }
 
-/** Reads the parameters and the names, then runs the work, which responds. */
+/**
+ * Reads the parameters and the names, then runs the work, which responds. The parameters are valid until
+ * its first step.
+ */
 function serving(
   names: readonly string[],
   work: (call: Call, path: PathNames, form: Parameters) => Steps<void>,
@@ -169,9 +172,9 @@ function sessionActions({ cp }: CpActionParts) {
       const endpointName = form.get(NAME);
       if (endpointName === undefined) return refuse(call, 'PARAMETER_MISSING', { name: NAME });
       if (endpointName.length > NAME_BYTES_MAX) return refuseName(call, NAME, endpointName.length);
-      const group = yield* cp.groups.open(name);
       const { peerAddress } = call.request.session;
       const text = endpointName.toString('latin1');
+      const group = yield* cp.groups.open(name);
       const session = yield* cp.state.openSession(group, peerAddress, text);
       cp.onSession(group, session.id);
       respondJson(call, sessionOf(session), 201);

@@ -61,7 +61,8 @@ function keyLine(key: Span): string {
 /** Returns the list that the parameters ask for; undefined if the request has been refused. */
 function listOf(call: Call, run: number, isOfNames: boolean): ListRequest | undefined {
   const { head } = call.request;
-  const parameters = formOf(call, queryOf(head), [PREFIX, LIMIT, CURSOR]);
+  // The list is made in later turns.
+  const parameters = formOf(call, Buffer.from(queryOf(head)), [PREFIX, LIMIT, CURSOR]);
   if (parameters === undefined) return undefined;
   const limit = limitIn(call, parameters);
   if (limit === undefined) return undefined;

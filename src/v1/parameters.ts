@@ -26,26 +26,50 @@ export function queryOf({ target, pathEnd }: RequestHead): Buffer {
   return target.bytes.subarray(Math.min(pathEnd + 1, target.end), target.end);
 }
 
-/** Reads a form that may have parameters with these names, each at most once. */
+/**
+ * Reads a form that may have parameters with these names, each at most once. Values without escapes refer
+ * to the bytes of the form.
+ */
 export function parametersIn(form: Buffer, names: readonly string[]): Parameters | ParameterFault {
   if (form.length > FORM_BYTES_MAX) return { code: 'FORM_TOO_LONG', name: '' };
   const found = new Map<string, Buffer>();
   for (let start = 0; start < form.length; ) {
-    const next = form.indexOf(AMPERSAND, start);
-    const end = next < 0 ? form.length : next;
-    const pair = form.subarray(start, end);
+    const end = endOf(form, start, form.length, AMPERSAND);
+    const nameEnd = endOf(form, start, end, EQUALS);
+    const nameStart = start;
     start = end + 1;
-    if (pair.length === 0) continue;
-    const equals = pair.indexOf(EQUALS);
-    const nameEnd = equals < 0 ? pair.length : equals;
-    const name = shownText(pair.subarray(0, nameEnd));
-    const value = decodeFormValue(pair.subarray(Math.min(nameEnd + 1, pair.length)));
-    if (!names.includes(name)) return { code: 'PARAMETER_UNKNOWN', name };
+    if (end === nameStart) continue;
+    const name = names.find((known) => isText(form, nameStart, nameEnd, known));
+    if (name === undefined) {
+      return { code: 'PARAMETER_UNKNOWN', name: shownText(form.subarray(nameStart, nameEnd)) };
+    }
     if (found.has(name)) return { code: 'PARAMETER_REPEATED', name };
+    const encoded = form.subarray(Math.min(nameEnd + 1, end), end);
+    const value = isEncoded(encoded) ? decodeFormValue(encoded) : encoded;
     if (value === undefined) return { code: 'PARAMETER_CODED', name };
     found.set(name, value);
   }
   return found;
+}
+
+/** Returns the offset of the first such byte, or `end`. */
+function endOf(form: Buffer, start: number, end: number, byte: number): number {
+  let at = start;
+  while (at < end && form[at] !== byte) at++;
+  return at;
+}
+
+function isText(form: Buffer, start: number, end: number, text: string): boolean {
+  if (end - start !== text.length) return false;
+  for (let index = 0; index < text.length; index++)
+    if (form[start + index] !== text.charCodeAt(index)) return false;
+  return true;
+}
+
+function isEncoded(value: Buffer): boolean {
+  for (let at = 0; at < value.length; at++)
+    if (value[at] === PERCENT || value[at] === PLUS) return true;
+  return false;
 }
 
 /** Returns the beginning of a name or value, for a comparison or a message. */
@@ -56,3 +80,5 @@ export function shownText(bytes: Buffer | Span): string {
 
 const AMPERSAND = 0x26;
 const EQUALS = 0x3d;
+const PERCENT = 0x25;
+const PLUS = 0x2b;
