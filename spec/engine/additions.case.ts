@@ -77,6 +77,16 @@ export function additionCases(name: string, open: OpenSubject): void {
       }
     });
 
+    test('a sum is exact above and below 2^53', async (asker) => {
+      const near = [2n ** 53n, 10n ** 16n, 10n ** 15n, 0n].flatMap((at) => [at - 1n, at, at + 1n]);
+      for (const value of near) {
+        for (const by of near.flatMap((each) => [each, -each])) {
+          await asker.set('m', 'k', String(-value));
+          assert.equal((await asker.add('m', 'k', by)).value, String(by - value));
+        }
+      }
+    });
+
     test('content type and lifetime remain, and a new entry has the given lifetime', async (asker, {
       advance,
     }) => {

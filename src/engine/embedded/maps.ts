@@ -7,7 +7,7 @@
  */
 import { Span } from '../../base/span.ts';
 import { type Condition, isMet } from '../condition.ts';
-import { decimalIn, isInt64 } from '../decimal.ts';
+import { DECIMAL_BYTES_MAX, writeSum } from '../decimal.ts';
 import {
   APPLIED,
   CONDITION_FAILED,
@@ -141,13 +141,12 @@ export class Maps {
     const address = this.find(map, key);
     const words = pool.words(address);
     const at = pool.at(address);
-    let old: bigint | undefined = 0n;
-    if (address !== 0) {
-      nameValue(words, pool.bytes(address), at, this.#value);
-      old = decimalIn(this.#value);
-    }
-    if (old === undefined || !isInt64(old + by)) return NO_NUMBER;
-    this.sum.copyFrom(Span.of(`${old + by}`));
+    const value = this.#value.copyFrom(ZERO);
+    if (address !== 0) nameValue(words, pool.bytes(address), at, value);
+    const sum = Buffer.allocUnsafe(DECIMAL_BYTES_MAX);
+    const length = writeSum(value, by, sum);
+    if (length === 0) return NO_NUMBER;
+    this.sum.set(sum, 0, length);
     this.#store.versions.tick();
     const draft = this.changes.begin(SET, key.partition);
     const type = this.#type.copyFrom(TEXT_PLAIN);
@@ -156,7 +155,7 @@ export class Maps {
       draft.maxIdleSeconds = maxIdleSecondsAt(words, at);
       this.#contentTypes.name(tagAt(words, at), type);
       // The name's bytes may move while the entry is written.
-      type.copyFrom(Span.of(type.toBuffer()));
+      type.copyFrom(type.is(TEXT_PLAIN.bytes) ? TEXT_PLAIN : Span.of(type.toBuffer()));
     } else {
       const { timeToLiveMs, maxIdleSeconds } = lifetime;
       draft.expiryMs = timeToLiveMs === 0 ? 0 : clock.wall() + timeToLiveMs;
@@ -255,3 +254,6 @@ export class Maps {
     return this.changes.removeNothing(this.#names.find(map), map, key);
   }
 }
+
+/** The number that an absent entry counts as. */
+const ZERO = Span.of('0');
