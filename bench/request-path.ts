@@ -3,7 +3,7 @@
  * response. The socket accepts all bytes at once. The cost of the kernel and of Node's streams is
  * not included.
  */
-
+import assert from 'node:assert/strict';
 import { createTestServer, type ServiceParts } from '../spec/http/test-server.ts';
 import { SystemClock } from '../src/base/clock.ts';
 import { MapLifetimes } from '../src/data/map-lifetimes.ts';
@@ -22,13 +22,15 @@ const VALUE = 'x'.repeat(100);
 
 export const bench: Bench = {
   name: 'request-path',
-  about: 'GET and POST of 100 bytes from received bytes to written response, 1 and 32 per read',
+  about:
+    'GET and POST of 100 bytes from received bytes to written response, 1 and 32 per read; locks',
   async run(harness) {
     for (const depth of [1, 32]) {
       measure(harness, 'GET', depth, get);
       measure(harness, 'POST', depth, post);
     }
     measure(harness, 'health', 1, () => 'GET /grid/health/live HTTP/1.1\r\nHost: x\r\n\r\n');
+    measureLocks(harness);
     for (const depth of [1, 32]) await compareLogins(harness, depth);
   },
 };
@@ -89,6 +91,35 @@ function measure(
     operations: harness.pick(2000, 1_000_000),
     batch: 64,
     run: requester(depth, request),
+  });
+}
+
+/** Takes and releases free locks of the CP subsystem. */
+function measureLocks(harness: Harness): void {
+  const socket = new NullCarrier();
+  const { server, groups } = createTestServer();
+  groups.set(true, new Map([['CP', true]]));
+  server.observe = undefined;
+  new Connection(server, socket);
+  const form = (path: string, text: string) =>
+    Buffer.from(
+      `POST /grid/v1/cp/bench/${path} HTTP/1.1\r\nHost: 127.0.0.1:5701\r\n` +
+        `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
+    );
+  socket.receive(form('sessions', 'name=bench'));
+  const { id } = JSON.parse(socket.lastText.slice(socket.lastText.indexOf('{')));
+  const reads = Array.from({ length: 1000 }, (_, lock) =>
+    ['', '/release'].map((end) => form(`locks/lock-${lock}${end}`, `session=${id}`)),
+  ).flat();
+  harness.measure({
+    name: 'lock and release',
+    operations: harness.pick(2000, 500_000),
+    batch: 64,
+    run(first, count) {
+      for (let at = 2 * first; at < 2 * (first + count); at++)
+        socket.receive(reads[at % reads.length] as Buffer);
+      assert(socket.lastText.startsWith('HTTP/1.1 204'), 'the lock was released');
+    },
   });
 }
 

@@ -1,5 +1,6 @@
 /**
- * A carrier that accepts every write and stores nothing, so that only the server's cost is measured.
+ * A carrier that accepts every write and only retains the last one, so that only the server's cost is
+ * measured.
  */
 import { type Carrier, type CarrierUser, TAKEN } from '../../src/http/carrier.ts';
 
@@ -10,7 +11,13 @@ export class NullCarrier implements Carrier {
   readonly isCopying = false;
   readonly untakenBytes = 0;
   bytesWritten = 0;
+  /** Bytes of the last write, which the next one may overwrite. */
+  #last: Buffer = Buffer.alloc(0);
   #user: CarrierUser | undefined;
+
+  get lastText(): string {
+    return this.#last.toString('latin1');
+  }
 
   /** Passes received bytes to the user. */
   receive(bytes: Buffer): void {
@@ -23,6 +30,7 @@ export class NullCarrier implements Carrier {
 
   write(bytes: Buffer): typeof TAKEN {
     this.bytesWritten += bytes.length;
+    this.#last = bytes;
     return TAKEN;
   }
 

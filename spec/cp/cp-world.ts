@@ -98,7 +98,11 @@ export class CpWorld {
   #addMember(memberCount: number): void {
     const { clock } = this.world;
     const store = this.store();
-    const options = { sessionTimeToLiveSeconds: SESSION_SECONDS, wall: () => clock.wall() };
+    const options = {
+      isUninterrupted: false,
+      sessionTimeToLiveSeconds: SESSION_SECONDS,
+      wall: () => clock.wall(),
+    };
     const state = new CpState(store, options);
     const waits = new LockWaits(state, clock);
     const groups = new CpGroups(store, memberCount > 1);

@@ -44,6 +44,8 @@ export class Cp implements Part<unknown> {
   constructor({ store, clock, members, config }: CpParts) {
     this.groups = new CpGroups(store, members.isShared);
     this.state = new CpState(store, {
+      // The engine of a single member is in its process.
+      isUninterrupted: !members.isShared,
       sessionTimeToLiveSeconds: config.cpSessionSeconds,
       wall: () => clock.wall(),
     });

@@ -5,7 +5,7 @@
  *
  * Fences. Whoever takes a lock first claims its entry, and then takes the next number. So a later
  * holder has a later number, whatever the order of the claims. A claim that is not followed by a number
- * ends by itself. Numbers are at least the time of the second in which they are taken, in microseconds:
+ * ends by itself. There is no claim if nothing comes between the two. Numbers are at least the time of the second in which they are taken, in microseconds:
  * they also rise if the store has lost the last ones.
  *
  * A request that finds its session's own lock writes the entry anew. So whoever took the lock for a
@@ -13,7 +13,7 @@
  * Tested by cp-state.spec.ts.
  */
 import type { EntryCondition } from '../engine/condition.ts';
-import { FOREVER, type Lifetime } from '../engine/engine.ts';
+import type { Lifetime } from '../engine/engine.ts';
 import type { Version } from '../engine/version.ts';
 import type { CpGroup } from './cp-groups.ts';
 import type { CpEntry, CpStore } from './cp-store.ts';
@@ -61,6 +61,8 @@ export const NO_SESSION = 'no session';
 type StoredSession = Omit<CpSession, 'id' | 'expirationTime'>;
 
 interface StateOptions {
+  /** Whether the engine responds during each call, so that nothing comes between the steps of a work. */
+  readonly isUninterrupted: boolean;
   readonly sessionTimeToLiveSeconds: number;
   /** Returns the time, in ms since 1970. */
   readonly wall: () => number;
@@ -231,13 +233,15 @@ export class CpState {
     entry: CpEntry | undefined,
     isClaimed: boolean,
   ): Steps<TakenLock | undefined> {
-    const condition = entry === undefined ? { isPresent: false } : { oneOf: [entry.version] };
-    const claim = isClaimed
-      ? entry?.version
-      : yield* this.#store.set(key, `${session} 0`, condition, CLAIM_LIFETIME);
-    if (claim === undefined) return undefined;
+    let condition: EntryCondition =
+      entry === undefined ? { isPresent: false } : { oneOf: [entry.version] };
+    if (!isClaimed && !this.#options.isUninterrupted) {
+      const claim = yield* this.#store.set(key, `${session} 0`, condition, CLAIM_LIFETIME);
+      if (claim === undefined) return undefined;
+      condition = { oneOf: [claim] };
+    }
     const fence = yield* this.#next(LAST_FENCE);
-    const version = yield* this.#store.set(key, `${session} ${fence}`, { oneOf: [claim] }, FOREVER);
+    const version = yield* this.#store.set(key, `${session} ${fence}`, condition);
     return version && { fence, session, isNew: true, version };
   }
 

@@ -17,7 +17,7 @@ import {
   type OperationResult,
 } from '../engine/engine.ts';
 import { Version } from '../engine/version.ts';
-import { promised, type Steps, step } from './steps.ts';
+import { promised, Step, type Steps } from './steps.ts';
 
 /** Number of entries of a step of a list. */
 const STEP_COUNT = 100;
@@ -46,12 +46,12 @@ export class CpStore {
   }
 
   get(key: string): Steps<CpEntry | undefined> {
-    return step((to) => this.#engine.get(RESERVED_MAP, this.#key.of(key), to), entryIn);
+    return new Step((to) => this.#engine.get(RESERVED_MAP, this.#key.of(key), to), entryIn);
   }
 
   /** Returns whether there is an entry. */
   has(key: string): Steps<boolean> {
-    return step((to) => this.#engine.get(RESERVED_MAP, this.#key.of(key), to), isFound);
+    return new Step((to) => this.#engine.get(RESERVED_MAP, this.#key.of(key), to), isFound);
   }
 
   /** Sets an entry, and returns its version; undefined if it did not meet the condition. */
@@ -61,7 +61,7 @@ export class CpStore {
     condition: EntryCondition,
     lifetime: Lifetime = FOREVER,
   ): Steps<Version | undefined> {
-    return step((to) => {
+    return new Step((to) => {
       const value = this.#value.of(text);
       this.#engine.set(RESERVED_MAP, this.#key.of(key), value, NO_SPAN, lifetime, condition, to);
     }, versionIn);
@@ -69,7 +69,7 @@ export class CpStore {
 
   /** Removes an entry, and returns whether it met the condition. */
   delete(key: string, condition: EntryCondition): Steps<boolean> {
-    return step(
+    return new Step(
       (to) => this.#engine.delete(RESERVED_MAP, this.#key.of(key), condition, to),
       isApplied,
     );
@@ -77,7 +77,10 @@ export class CpStore {
 
   /** Adds 1 to a number, which is 0 at first, and returns the sum and the version of its entry. */
   increment(key: string): Steps<{ sum: number; version: Version }> {
-    return step((to) => this.#engine.add(RESERVED_MAP, this.#key.of(key), 1n, FOREVER, to), sumIn);
+    return new Step(
+      (to) => this.#engine.add(RESERVED_MAP, this.#key.of(key), 1n, FOREVER, to),
+      sumIn,
+    );
   }
 
   /** Passes the entries whose keys begin with the prefix, in steps, one after the other. */
@@ -88,7 +91,7 @@ export class CpStore {
     const start = spanOf(prefix);
     for (let place = LIST_START; place.length > 0; ) {
       const listed: [key: string, entry: CpEntry][] = [];
-      const listing = step(
+      const listing = new Step(
         (to) => {
           const receiver = {
             onResult: (answer: OperationResult) => to.onResult(answer),

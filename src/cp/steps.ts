@@ -10,18 +10,41 @@ import { failureCode } from '../engine/failure-code.ts';
 /** Name of the subsystem in the messages of errors. */
 const NAME = 'the CP subsystem';
 
-/** An operation of the engine. `read`: returns the part of its result that the work continues with. */
-interface Step<Part> {
-  begin(receiver: Receiver): void;
-  read(answer: OperationResult): Part;
+/** Work that waits for its steps with `yield*`. */
+export interface Steps<Result> {
+  [Symbol.iterator](): Iterator<Step<unknown>, Result, unknown>;
+  next(part?: unknown): IteratorResult<Step<unknown>, Result>;
+  throw(error: unknown): IteratorResult<Step<unknown>, Result>;
 }
 
-/** Work that waits for its steps with `yield*`. */
-export type Steps<Result> = Generator<Step<unknown>, Result, unknown>;
+/**
+ * Work of one step: an operation of the engine. Throws GridError if the engine has not done it, or may
+ * not have done it. `begin` asks the engine, `read` returns the part of its result that the work
+ * continues with.
+ */
+export class Step<Part> implements Steps<Part> {
+  readonly begin: (receiver: Receiver) => void;
+  readonly read: (answer: OperationResult) => Part;
+  #isBegun = false;
 
-/** One operation; throws GridError if the engine has not done it, or may not have done it. */
-export function* step<Part>(begin: Step<Part>['begin'], read: Step<Part>['read']): Steps<Part> {
-  return (yield { begin, read }) as Part;
+  constructor(begin: Step<Part>['begin'], read: Step<Part>['read']) {
+    this.begin = begin;
+    this.read = read;
+  }
+
+  [Symbol.iterator](): this {
+    return this;
+  }
+
+  next(part?: unknown): IteratorResult<Step<unknown>, Part> {
+    if (this.#isBegun) return { value: part as Part, done: true };
+    this.#isBegun = true;
+    return { value: this, done: false };
+  }
+
+  throw(error: unknown): never {
+    throw error;
+  }
 }
 
 /** Does the work, and calls `onEnd` with its result or `onFault` with what it has thrown. */
@@ -43,7 +66,7 @@ class Performance<Result> implements Receiver {
   readonly #onEnd: (result: Result) => void;
   readonly #onFault: (error: unknown) => void;
   #read: Step<unknown>['read'] | undefined;
-  /** What the last step was answered with. */
+  /** The part of the last step's result. */
   #part: unknown;
   #error: GridError | undefined;
   #isAnswered = false;

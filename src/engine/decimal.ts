@@ -21,7 +21,7 @@ export function decimalIn(span: Span): bigint | undefined {
 
 /**
  * Writes the text of the sum of a number that is stored as text and another one to the buffer. Returns
- * its length; 0 if the text is not that of a 64-bit integer, or the sum is none.
+ * its length; 0 if the text or the sum is not a 64-bit integer.
  */
 export function writeSum(text: Span, by: bigint, to: Buffer): number {
   const old = shortIn(text);
