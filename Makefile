@@ -26,7 +26,7 @@ tables = $(wildcard src/config/original-settings-*.txt)
 sources = $(shell find bin src -name '*.ts') $(tables) $(wildcard packaging/licences/*) Makefile package.json tsconfig.json
 
 # The specs use their own members even if the client's variables are set for another member.
-unexport GRID_ADDRESS GRID_CA GRID_CLUSTER_NAME GRID_PASSWORD GRID_PATH_SEGMENT GRID_USER
+unexport GRID_ADDRESS GRID_CA GRID_CLUSTER_NAME GRID_FROM_PASSWORD GRID_PASSWORD GRID_PATH_SEGMENT GRID_USER
 
 help: ## Lists the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile

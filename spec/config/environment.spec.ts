@@ -37,6 +37,7 @@ const rows: readonly (readonly [name: string, text: string, warning?: string])[]
   ['GRID_ADDRESS', 'h:1'],
   ['GRID_USER', 'ann'],
   ['GRID_PASSWORD', 'p'],
+  ['GRID_FROM_PASSWORD', 'p'],
   ['GRID_CA', 'ca.pem'],
   ['GRID_PATH_SEGMENT', 'cache'],
   ['HAZELCAST_CONFIG', '/data/h.xml', NAMES_FILE],

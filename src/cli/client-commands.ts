@@ -1,6 +1,6 @@
 /**
- * The client commands of the command line: `map`, `queue`, `cluster`, `wan`, `cp` and `health`. Their code is
- * loaded only when one of them is given.
+ * The client commands of the command line: `map`, `queue`, `cluster`, `wan`, `cp`, `migrate` and
+ * `health`. Their code is loaded only when one of them is given.
  */
 import type { Command } from 'commander';
 import { ROUTES } from '../member/routes.ts';
@@ -18,6 +18,7 @@ import {
   WAN_CALLS,
   wordsOf,
 } from './member-calls.ts';
+import type { MigrateOptions } from './migrate.ts';
 import type { Streams } from './output.ts';
 import type { TaskOptions, WaitOptions } from './wan-task-calls.ts';
 
@@ -80,6 +81,8 @@ export function addClientCommands(
   addCalls(cp, CP_CALLS);
   addLockCommands(cp, streams, place);
 
+  addMigration(program, streams, place);
+
   addCommand(
     program,
     'health',
@@ -90,6 +93,37 @@ export function addClientCommands(
       place(command, (client) => client.health(part)),
     );
 }
+
+function addMigration(program: Command, streams: Streams, place: Place): void {
+  const names = (name: string, all: readonly string[] = []) => [...all, name];
+  addCommand(program, 'migrate', 'Copy maps and queues of a running Hazelcast member of version 5')
+    .option('--map <name>', 'A map to copy, repeatable; the default are all maps and queues', names)
+    .option('--queue <name>', 'A queue to copy, repeatable; the default is as above', names)
+    .option('--dry-run', 'Read everything, report it, and write nothing')
+    .option('--state <file>', 'File from which a migration that broke off continues', STATE)
+    .option(
+      '--queue-items-max <number>',
+      'Refuse longer queues, as each is read at once',
+      '1000000',
+    )
+    .optionsGroup('Original:')
+    .requiredOption('--from <address>', 'Host and port of a member, for its clients')
+    .option('--cluster <name>', 'Name of its cluster', 'dev')
+    .option(
+      '--from-user <name>',
+      'Log in as this user; the password is GRID_FROM_PASSWORD, or prompted for',
+    )
+    .option('--from-ca <file>', 'Use TLS and trust these certificates, PEM')
+    .option('--from-tls-certificate <file>', 'Certificate of the client, PEM')
+    .option('--from-tls-key <file>', 'Its private key, PEM')
+    .action((options: MigrateOptions, command: Command) =>
+      place(command, async (client) =>
+        (await import('./migrate.ts')).migrate(client, streams, options),
+      ),
+    );
+}
+
+const STATE = 'gridnode-migration.json';
 
 /** Adds the commands for tasks that run in the member. */
 function addWanTasks(wan: Command, streams: Streams, place: Place): void {

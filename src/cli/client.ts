@@ -13,6 +13,7 @@ import {
   openMember,
   UnreachableError,
   wholeResponse,
+  withKeptConnection,
 } from '../client/member-client.ts';
 import { POLL_SECONDS_MAX } from '../data/data-routes.ts';
 import { ROUTES } from '../member/routes.ts';
@@ -363,6 +364,17 @@ export class Client {
   /** Sends a request and reads its response. Throws RefusedError if the status is 400 or more. */
   async complete(call: MemberRequest): Promise<MemberResponse> {
     return await this.#whole(await this.open(call));
+  }
+
+  /** Keeps the connection for the next requests, until the returned function is called. */
+  async keepConnection(): Promise<() => void> {
+    const before = await this.#locate();
+    const kept = withKeptConnection(before);
+    this.#location = kept;
+    return () => {
+      this.#location = before;
+      kept.agent?.destroy();
+    };
   }
 
   async #request(call: MemberRequest): Promise<MemberResponse> {

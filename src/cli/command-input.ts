@@ -151,13 +151,15 @@ export function passwordOfEnvironment(): string | undefined {
  * Reads the password from the environment, or from the terminal without echo. Throws TypeError if there
  * is neither.
  */
-export async function readPassword(streams: Streams, prompt: string): Promise<string> {
-  const password = passwordOfEnvironment();
+export async function readPassword(
+  streams: Streams,
+  prompt: string,
+  variable = PASSWORD_VARIABLE,
+): Promise<string> {
+  const password = process.env[variable];
   if (password !== undefined) return password;
   if (!streams.stdin.isTTY) {
-    throw new TypeError(
-      `Cannot ask for a password: no terminal, and ${PASSWORD_VARIABLE} is not set`,
-    );
+    throw new TypeError(`Cannot ask for a password: no terminal, and ${variable} is not set`);
   }
   return await promptHidden(streams, prompt);
 }

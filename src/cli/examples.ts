@@ -12,6 +12,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   repair: 'repair --data-dir /var/lib/gridnode --to /var/lib/gridnode-saved',
   'hash-password': 'hash-password < password.txt',
   completion: 'completion bash > /etc/bash_completion.d/gridnode',
+  migrate: 'migrate --from 10.0.0.5:5701 --cluster dev --dry-run',
   health: 'health ready --address 10.0.0.5:5701',
   'map get': 'map get people ada',
   'map set': 'map set people ada "Ada Lovelace" --content-type text/plain',

@@ -5,13 +5,13 @@
  * the list leaves out are fetched after their page, and written in base64 at the end of their lines.
  * Tested by map-transfer.spec.ts.
  */
-import { isUtf8 } from 'node:buffer';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { counted } from '../base/quantities.ts';
 import { ROUTES } from '../member/routes.ts';
 import { type Client, RefusedError } from './client.ts';
 import { fileFault, refuseReplaced } from './command-input.ts';
+import { bytesMember } from './entry-lines.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
 import { beforeInterruption } from './interruption.ts';
 import { linesOf, objectIn, readPage } from './map-lists.ts';
@@ -160,11 +160,7 @@ async function exportLong(
 
 /** Returns the member of a content type, which Node reads as Latin-1, as lines have it. */
 function typeMember(type: string | undefined): Readonly<Record<string, string>> {
-  if (type === undefined) return {};
-  const bytes = Buffer.from(type, 'latin1');
-  return isUtf8(bytes)
-    ? { contentType: bytes.toString() }
-    : { contentTypeBase64: bytes.toString('base64') };
+  return type === undefined ? {} : bytesMember('contentType', Buffer.from(type, 'latin1'));
 }
 
 function toOutput(streams: Streams): Target {

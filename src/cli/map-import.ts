@@ -11,9 +11,10 @@ import type { ContentStream } from '../client/member-client.ts';
 import { ROUTES } from '../member/routes.ts';
 import type { Client } from './client.ts';
 import { openInput } from './command-input.ts';
+import { bulkLine, type EntryLine, putCall } from './entry-lines.ts';
 import { EXIT_CLEAN, EXIT_REFUSED, type ExitCode } from './exit-code.ts';
 import { beforeInterruption } from './interruption.ts';
-import { LINE_BYTES_MAX, LineBlocks } from './line-blocks.ts';
+import { LineBlocks } from './line-blocks.ts';
 import { isBlank, LineBatch, sendLines } from './map-lines.ts';
 import { linesOf, objectIn } from './map-lists.ts';
 import { print, type Streams } from './output.ts';
@@ -22,19 +23,6 @@ import { Progress } from './progress.ts';
 export interface ImportOptions {
   readonly skip: string;
   readonly json?: true;
-}
-
-/** An entry, as a line has it. */
-interface EntryLine {
-  readonly key?: string;
-  readonly keyBase64?: string;
-  readonly value?: string;
-  readonly valueBase64?: string;
-  readonly contentType?: string;
-  readonly contentTypeBase64?: string;
-  readonly length?: number;
-  readonly timeToLiveSeconds?: number;
-  readonly maxIdleSeconds?: number;
 }
 
 /** Number of lines that are prepared in a turn of the event loop: about 2 ms. */
@@ -270,21 +258,7 @@ class Import {
 
   /** Puts an entry. All lines before it are confirmed. */
   async #put(entry: EntryLine, body: Buffer | ContentStream): Promise<void> {
-    const { key, keyBase64, contentType = '', contentTypeBase64 } = entry;
-    const bytes = Buffer.from(key ?? keyBase64 ?? '', key === undefined ? 'base64' : 'utf8');
-    const type =
-      contentTypeBase64 === undefined
-        ? Buffer.from(contentType)
-        : Buffer.from(contentTypeBase64, 'base64');
-    const call = this.#client.requestOf(ROUTES.putV1Entry, [this.#map, bytes], {
-      body,
-      ...(type.length === 0 ? {} : { contentType: type.toString('latin1') }),
-      fields: {
-        'Grid-Time-To-Live': String(entry.timeToLiveSeconds ?? 0),
-        'Grid-Max-Idle': String(entry.maxIdleSeconds ?? 0),
-      },
-    });
-    await this.#client.complete(call);
+    await this.#client.complete(putCall(this.#client, this.#map, entry, body));
     this.entries++;
     this.#confirm(this.#lines);
   }
@@ -330,17 +304,6 @@ function hasTypes(entry: EntryLine): boolean {
     texts.every((text) => text === undefined || typeof text === 'string') &&
     numbers.every((number) => number === undefined || typeof number === 'number')
   );
-}
-
-/** Returns the line of a bulk request that sets an entry; undefined if it cannot be one. */
-function bulkLine(entry: EntryLine): Buffer | undefined {
-  if (entry.contentTypeBase64 !== undefined) return undefined;
-  const { key, keyBase64, value, valueBase64, contentType } = entry;
-  const { timeToLiveSeconds = 0, maxIdleSeconds = 0 } = entry;
-  const lifetime = { timeToLiveSeconds, maxIdleSeconds };
-  const members = { op: 'set', key, keyBase64, value, valueBase64, contentType, ...lifetime };
-  const bytes = Buffer.from(`${JSON.stringify(members)}\n`);
-  return bytes.length > LINE_BYTES_MAX ? undefined : bytes;
 }
 
 /** The members of an entry. */

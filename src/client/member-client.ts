@@ -1,11 +1,16 @@
 /**
- * Sends requests to a member over HTTP, one per connection, for the client commands of the command
- * line. Values are bytes in both directions. Content can be sent and received in parts. The client
+ * Sends requests to a member over HTTP for the client commands of the command line: one per
+ * connection, or several one after the other on one that is kept. Values are bytes in both directions. Content can be sent and received in parts. The client
  * follows no redirect, retries no request and keeps no state. Tested by cli/client-options.spec.ts.
  */
 
-import { type ClientRequest, type IncomingMessage, request as requestPlain } from 'node:http';
-import { request as requestTls } from 'node:https';
+import {
+  Agent,
+  type ClientRequest,
+  type IncomingMessage,
+  request as requestPlain,
+} from 'node:http';
+import { request as requestTls, Agent as TlsAgent } from 'node:https';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { TIMER_MS_MAX } from '../base/clock.ts';
@@ -22,6 +27,8 @@ export interface MemberLocation {
   /** The client's certificate and private key, in PEM. */
   readonly ownCertificate: Buffer | undefined;
   readonly ownKey: Buffer | undefined;
+  /** Has the connection that is kept; without it, each request has its own. */
+  readonly agent?: Agent;
 }
 
 interface Login {
@@ -78,6 +85,13 @@ export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }
 
+/** Returns the location with an agent, which the caller destroys. */
+export function withKeptConnection(location: MemberLocation): MemberLocation {
+  const options = { keepAlive: true, maxSockets: 1 };
+  const isTls = location.url.protocol === 'https:';
+  return { ...location, agent: isTls ? new TlsAgent(options) : new Agent(options) };
+}
+
 /** Sends the request and resolves with the response. Rejects with UnreachableError. */
 export async function callMember(
   location: MemberLocation,
@@ -109,7 +123,7 @@ export function openMember(location: MemberLocation, call: MemberRequest): Promi
         method: call.method,
         path: call.path,
         headers: fieldsOf(call),
-        agent: false,
+        agent: location.agent ?? false,
         ...(call.signal === undefined ? {} : { signal: call.signal }),
         ...(certificates === undefined ? {} : { ca: certificates }),
         ...(ownCertificate === undefined ? {} : { cert: ownCertificate, key: ownKey }),

@@ -29,6 +29,7 @@ const OTHERS: ReadonlySet<string> = new Set([
   'GRID_PASSWORD',
   'GRID_CA',
   'GRID_FENCE',
+  'GRID_FROM_PASSWORD',
   'GRID_PATH_SEGMENT',
 ]);
 /** Variables that the original does not read as settings either. */
