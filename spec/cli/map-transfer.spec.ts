@@ -1,9 +1,8 @@
-/** Covers src/cli/map-export.ts and src/cli/map-import.ts. */
+/** Covers src/cli/map-export.ts, src/cli/map-import.ts and src/cli/entry-lines.ts. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { after, before, test } from 'node:test';
@@ -13,6 +12,7 @@ import type { Member } from '../../src/member/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { configWith, memberWith, startQuietly } from '../integration/member-on.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { runCut } from './cut-connection.ts';
 import { run as runCommand } from './run-command.ts';
 
 const MIB = 1_048_576;
@@ -204,37 +204,18 @@ test('an export overwrites no file', async () => {
   );
 });
 
-/** Runs a command through a proxy that ends each connection after this many bytes of responses. */
-async function throughProxy(bytesMax: number, words: readonly string[]) {
-  const sockets: Socket[] = [];
-  let left = bytesMax;
-  const proxy = createServer((socket) => {
-    const upstream = connect(member.port, '127.0.0.1');
-    sockets.push(socket, upstream);
-    for (const each of [socket, upstream]) each.on('error', () => {});
-    socket.pipe(upstream);
-    upstream.on('data', (chunk: Buffer) => {
-      socket.write(chunk.subarray(0, Math.max(0, left)));
-      left -= chunk.length;
-      if (left <= 0) socket.end(() => socket.destroy());
-    });
-    upstream.on('end', () => socket.end());
-  }).listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  const { port } = proxy.address() as { port: number };
-  const result = await run(...words, '--address', `127.0.0.1:${port}`);
-  for (const socket of sockets) socket.destroy();
-  proxy.close();
-  return result;
-}
-
 test('an export whose connection ends says so, and continues', async () => {
   await fill('ends', 21_000);
   const whole = newFile();
   await run('map', 'export', 'ends', whole);
   for (const bytes of [100, 1_300_000]) {
     const file = newFile();
-    const { code, output, errors } = await throughProxy(bytes, ['map', 'export', 'ends', file]);
+    const { code, output, errors } = await runCut(member.port, bytes, [
+      'map',
+      'export',
+      'ends',
+      file,
+    ]);
     assert.deepEqual([code, output], [3, '']);
     assert.match(
       errors,
@@ -252,7 +233,12 @@ test('an import whose connection ends says how many lines are imported, and cont
   const lines = linesIn(readFileSync(file, 'latin1')).length;
   for (const bytes of [100, 470_000]) {
     await run('map', 'clear', 'part');
-    const { code, output, errors } = await throughProxy(bytes, ['map', 'import', 'part', file]);
+    const { code, output, errors } = await runCut(member.port, bytes, [
+      'map',
+      'import',
+      'part',
+      file,
+    ]);
     assert.deepEqual([code, output], [3, '']);
     const counts = /^(\d+) lines are imported: --skip (\d+) continues\n/.exec(errors) ?? [];
     const [, count = '0', skip = '0'] = counts;

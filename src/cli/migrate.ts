@@ -316,49 +316,52 @@ async function copyQueue(
   const copy = state.copyOf('queue', name);
   if (copy.isDone) return copy;
   const items = await original.items(name);
-  const hash = createHash('sha256');
-  const addToHash = (item: Buffer) => hash.update(`${item.length} `).update(item);
-  for (const item of items.slice(0, copy.position)) addToHash(item);
-  const digest = () => hash.copy().digest('base64');
-  // Items at the member that the saved state does not count yet.
-  let uncounted = client === undefined ? 0 : await addedSince(client, copy, digest());
-  copy.digest = digest();
-  state.save();
-  for (const item of items.slice(copy.position)) {
-    addToHash(item);
-    const value = valueIn(item);
-    if (typeof value === 'string') omit(copy, `item of ${value}`);
-    else if (!canBeSent(value)) omit(copy, INVALID_TYPE);
-    else {
-      if (uncounted > 0) uncounted--;
-      else if (client !== undefined) await offer(client, name, value);
-      copy.copied++;
+  // The first items at the member are those of a run that broke off.
+  let present = client === undefined ? 0 : await presentItems(client, copy, items);
+  copy.copied = 0;
+  copy.omissions.length = 0;
+  try {
+    for (const item of items) {
+      const value = valueIn(item);
+      if (typeof value === 'string') omit(copy, `item of ${value}`);
+      else if (!canBeSent(value)) omit(copy, INVALID_TYPE);
+      else {
+        if (present > 0) present--;
+        else if (client !== undefined) await offer(client, name, value);
+        copy.copied++;
+        show(copy, items.length);
+        if (state.isDue()) state.save();
+      }
     }
-    copy.position++;
-    show(copy, items.length);
-    if (!state.isDue()) continue;
-    copy.digest = digest();
+    if (present > 0) throw queueFault(copy, 'the queue of the member has items of others');
+    copy.isDone = true;
+  } finally {
     state.save();
   }
-  if (uncounted > 0) throw queueFault(copy, 'the queue of the member has items of others');
-  copy.isDone = true;
-  state.save();
   return copy;
 }
 
-/** Returns the number of items that were offered since the state was saved. */
-async function addedSince(client: Client, copy: Copy, digest: string): Promise<number> {
+/** Returns the number of items at the member, once it is sure that they are those of this copy. */
+async function presentItems(client: Client, copy: Copy, items: readonly Buffer[]): Promise<number> {
   const { body } = await client.complete(client.requestOf(ROUTES.queueSize, [copy.name]));
-  const size = Number(body.toString());
+  const present = Number(body.toString());
   if (copy.digest === undefined) {
-    const items = counted(size, 'item');
-    if (size > 0) throw queueFault(copy, `the queue of the member has ${items} already`);
-  } else if (copy.digest !== digest) {
+    const reason = `the queue of the member has ${counted(present, 'item')} already`;
+    if (present > 0) throw queueFault(copy, reason);
+    copy.position = items.length;
+    copy.digest = digestOf(items);
+  } else if (digestOf(items.slice(0, copy.position)) !== copy.digest) {
     throw queueFault(copy, 'the items of the original have changed since it began');
-  } else if (size < copy.copied) {
+  } else if (present < copy.copied) {
     throw queueFault(copy, 'items of the member have been taken since it began');
   }
-  return size - copy.copied;
+  return present;
+}
+
+function digestOf(items: readonly Buffer[]): string {
+  const hash = createHash('sha256');
+  for (const item of items) hash.update(`${item.length} `).update(item);
+  return hash.digest('base64');
 }
 
 function queueFault({ name }: Copy, reason: string): MigrationError {

@@ -1,7 +1,7 @@
 /**
  * The state of a migration: how far each map and queue is, and the values that it left out. It is saved
  * in a file that the next run of the command continues from; the end of the migration removes the file.
- * Saved states are consistent: everything that they count is confirmed. Tested by migrate.spec.ts.
+ * Everything that a saved state counts is confirmed. Tested by migrate.spec.ts.
  */
 import {
   closeSync,
@@ -37,12 +37,12 @@ interface Omission {
 export interface Copy {
   readonly kind: 'map' | 'queue';
   readonly name: string;
-  /** Number of partitions, or of items in the original's queue, that are done. */
+  /** Number of partitions that are done; number of items of a queue at the beginning. */
   position: number;
-  /** Number of entries or items at the member. */
+  /** Number of entries or items at the member; when it was saved, at least this many items. */
   copied: number;
   readonly omissions: Omission[];
-  /** Hash of the items before the position; set once the copy of a queue has begun. */
+  /** Hash of the items that a queue had at the beginning. */
   digest?: string;
   /** Whether the copy of a queue is complete. */
   isDone?: true;

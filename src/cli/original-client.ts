@@ -157,7 +157,7 @@ export async function connectOriginal(
     customLogger: loggerFor(fail),
   });
   try {
-    return new Original(await Promise.race([connected, failed]), message, address);
+    return new Original(await Promise.race([failed, connected]), message, address);
   } catch (error) {
     connected.then((late) => late.shutdown()).catch(() => {});
     if (error instanceof MigrationError) throw error;
