@@ -14,7 +14,15 @@ for (const shell of ['bash', 'zsh', 'fish']) {
   test(`gridnode completion ${shell} contains every command and flag`, async () => {
     const { code, output, errors } = await run('completion', shell);
     assert.deepEqual([code, errors], [0, '']);
-    const commands = ['serve', 'config', 'restore', 'repair', 'hash-password', 'completion'];
+    const commands = [
+      'serve',
+      'config',
+      'restore',
+      'repair',
+      'hash-password',
+      'completion',
+      'migrate',
+    ];
     const ofMaps = ['size', 'keys', 'entries', 'add', 'bulk', 'lookup', 'export', 'import'];
     const below = ['map', 'get', ...ofMaps, 'queue', 'offer', 'backup', 'list', 'verify', 'prune'];
     const locks = ['cp', 'lock', 'unlock', 'heartbeat', 'close-session'];
@@ -24,7 +32,7 @@ for (const shell of ['bash', 'zsh', 'fish']) {
     }
     const flags = [...SETTING_FLAGS.map(({ flag }) => flag.name), '--key-base64', '--keep', '--to'];
     flags.push('--if-none-match', '--ttl', '--cursor', '--continue', '--skip');
-    flags.push('--group', '--wait', '--session');
+    flags.push('--group', '--wait', '--session', '--from', '--dry-run');
     for (const flag of flags) {
       const seen = shell === 'fish' ? `-l ${flag.slice(2)} ` : flag;
       assert.ok(output.includes(seen), flag);
@@ -34,7 +42,7 @@ for (const shell of ['bash', 'zsh', 'fish']) {
 
 test('the help of every command has an example; client commands and serve have groups of flags', async () => {
   const commands = [
-    ...['serve', 'config', 'restore', 'repair', 'hash-password', 'completion', 'health'],
+    ...['serve', 'config', 'restore', 'repair', 'hash-password', 'completion', 'health', 'migrate'],
     ...['map get', 'map set', 'map delete', 'map clear', 'queue offer', 'queue poll', 'queue size'],
     ...['size', 'list', 'keys', 'entries', 'add', 'bulk', 'lookup'].map((word) => `map ${word}`),
     ...['map export', 'map import'],

@@ -22,6 +22,7 @@ const OTHER_FLAGS = new Set(['--v8-pool-size', '--enable-source-maps']);
 /** Words with a dash that are not names of gridnode. */
 const OTHER_WORDS = new Set([
   ...['fast-check', 'fast-xml-parser', 'js-yaml', 'log-end', 'pino-pretty', 'wan-marks'],
+  'hazelcast-client',
   'wan-marks-unsynced',
   ...['redis-benchmark', 'redis-cli', 'redis-server'],
   // Settings of Redis and Valkey.

@@ -26,6 +26,7 @@ const COMPLETIONS: readonly (readonly [words: string, found: readonly string[]])
   ['cluster change-s', ['change-state']],
   ['map get --key-', ['--key-base64', '--key-file']],
   ['backup prune --ke', ['--keep']],
+  ['migrate --from-tls-', ['--from-tls-certificate', '--from-tls-key']],
   ['serve --header-b', ['--header-bytes-max']],
 ];
 

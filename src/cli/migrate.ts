@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
 import { counted } from '../base/quantities.ts';
 import type { MemberRequest } from '../client/member-client.ts';
 import { ROUTES } from '../member/routes.ts';
+import type { Route } from '../surface/route.ts';
 import { type Client, RefusedError } from './client.ts';
 import { refuseReplaced } from './command-input.ts';
 import { bulkLine, bytesMember, type EntryLine, putCall } from './entry-lines.ts';
@@ -179,8 +180,15 @@ class MapCopy {
   }
 
   async run(): Promise<Copy> {
-    const { original, state } = this.#migration;
+    const { original, state, client } = this.#migration;
     const { partitionCount } = original;
+    // A member that was started again may have lost the entries.
+    const isLost =
+      client !== undefined &&
+      this.#copy.copied > 0 &&
+      (await sizeAt(client, ROUTES.mapSize, this.#map)) === 0;
+    if (isLost)
+      throw faultOf(this.#copy, 'the entries of the member have been lost since it began');
     this.#total = await original.mapSize(this.#map);
     for (let partition = this.#copy.position; partition < partitionCount; partition++) {
       for await (const keys of original.keys(this.#map, partition)) {
@@ -314,12 +322,13 @@ async function copyQueue(
     throw new MigrationError(`${many}: ${why}; --queue-items-max ${size} permits it`, EXIT_REFUSED);
   }
   const copy = state.copyOf('queue', name);
-  if (copy.isDone) return copy;
   const items = await original.items(name);
   // The first items at the member are those of a run that broke off.
   let present = client === undefined ? 0 : await presentItems(client, copy, items);
   copy.copied = 0;
   copy.omissions.length = 0;
+  // Items that are offered belong to this migration, even if it is killed.
+  state.save();
   try {
     for (const item of items) {
       const value = valueIn(item);
@@ -333,8 +342,7 @@ async function copyQueue(
         if (state.isDue()) state.save();
       }
     }
-    if (present > 0) throw queueFault(copy, 'the queue of the member has items of others');
-    copy.isDone = true;
+    if (present > 0) throw faultOf(copy, 'the queue of the member has items of others');
   } finally {
     state.save();
   }
@@ -343,17 +351,16 @@ async function copyQueue(
 
 /** Returns the number of items at the member, once it is sure that they are those of this copy. */
 async function presentItems(client: Client, copy: Copy, items: readonly Buffer[]): Promise<number> {
-  const { body } = await client.complete(client.requestOf(ROUTES.queueSize, [copy.name]));
-  const present = Number(body.toString());
+  const present = await sizeAt(client, ROUTES.queueSize, copy.name);
   if (copy.digest === undefined) {
     const reason = `the queue of the member has ${counted(present, 'item')} already`;
-    if (present > 0) throw queueFault(copy, reason);
+    if (present > 0) throw faultOf(copy, reason);
     copy.position = items.length;
     copy.digest = digestOf(items);
   } else if (digestOf(items.slice(0, copy.position)) !== copy.digest) {
-    throw queueFault(copy, 'the items of the original have changed since it began');
+    throw faultOf(copy, 'the items of the original have changed since it began');
   } else if (present < copy.copied) {
-    throw queueFault(copy, 'items of the member have been taken since it began');
+    throw faultOf(copy, 'items of the member have been taken or lost since it began');
   }
   return present;
 }
@@ -364,8 +371,14 @@ function digestOf(items: readonly Buffer[]): string {
   return hash.digest('base64');
 }
 
-function queueFault({ name }: Copy, reason: string): MigrationError {
-  const text = `Cannot copy queue ${JSON.stringify(name)}: ${reason}; empty it`;
+/** Returns the number of entries or items that the member has. `row`: of a map or of a queue. */
+async function sizeAt(client: Client, row: Route, name: string): Promise<number> {
+  const { body } = await client.complete(client.requestOf(row, [name]));
+  return Number(body.toString());
+}
+
+function faultOf({ kind, name }: Copy, reason: string): MigrationError {
+  const text = `Cannot copy ${kind} ${JSON.stringify(name)}: ${reason}; empty it`;
   return new MigrationError(`${text} and remove the file of --state to begin again`, EXIT_REFUSED);
 }
 

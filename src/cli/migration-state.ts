@@ -44,8 +44,6 @@ export interface Copy {
   readonly omissions: Omission[];
   /** Hash of the items that a queue had at the beginning. */
   digest?: string;
-  /** Whether the copy of a queue is complete. */
-  isDone?: true;
 }
 
 /** A saved state belongs to a migration between these. */

@@ -31,7 +31,7 @@ const CONNECT_MS = 10_000;
 const PACKAGE = 'hazelcast-client';
 const VERSION = /^5\./;
 /** The variable of the password of `--from-user`. */
-export const FROM_PASSWORD_VARIABLE = 'GRID_FROM_PASSWORD';
+const FROM_PASSWORD_VARIABLE = 'GRID_FROM_PASSWORD';
 
 // The types of the messages.
 const GET_OBJECTS = 0x000800;

@@ -1,7 +1,8 @@
 /**
  * Sends requests to a member over HTTP for the client commands of the command line: one per
- * connection, or several one after the other on one that is kept. Values are bytes in both directions. Content can be sent and received in parts. The client
- * follows no redirect, retries no request and keeps no state. Tested by cli/client-options.spec.ts.
+ * connection, or one after the other over a connection that is kept. Values are bytes in both
+ * directions. Content can be sent and received in parts. The client follows no redirect, retries no
+ * request and keeps no state. Tested by cli/client-options.spec.ts.
  */
 
 import {
