@@ -152,7 +152,7 @@ export class FakeOriginal {
   }
 
   #respond({ frames }: ClientMessage, partition: number): ClientMessage {
-    if (this.requestsLeft-- <= 0) throw new Error('Connection closed by the other side.');
+    if (this.requestsLeft-- <= 0) throw new Error('Client is shutting down.');
     const [head, first, second] = frames.map(({ content }) => content);
     assert.ok(head !== undefined);
     const name = String(first);

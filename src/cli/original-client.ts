@@ -358,7 +358,10 @@ export class Original {
         ? await service.invokeOnRandomTarget(message, framesOf)
         : await service.invokeOnPartition(message, partition, framesOf);
     } catch (error) {
-      throw new MigrationError(`Cannot read from ${this.#address}: ${reasonOf(error)}`);
+      const reason = reasonOf(error);
+      // The package shuts down once it has lost the connection.
+      const shown = /shutting down|not active/.test(reason) ? 'the connection has ended' : reason;
+      throw new MigrationError(`Cannot read from ${this.#address}: ${shown}`);
     }
   }
 }
