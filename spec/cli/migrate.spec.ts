@@ -10,6 +10,7 @@ import type { Member } from '../../src/member/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { configWith, memberWith, startQuietly } from '../integration/member-on.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { tlsFile } from '../tls/identity.ts';
 import { runCut } from './cut-connection.ts';
 import { array, dataOf, FakeOriginal, int, restValue, text } from './fake-original.ts';
 import { run as runCommand, runWith } from './run-command.ts';
@@ -284,6 +285,20 @@ test('a report lists the first keys, and objects that are not served', async () 
   assert.match((await migrate()).output, /not served here: 11 more objects\n$/);
 });
 
+test('a long key is shortened in a report, and one that no path can have is left out', async () => {
+  const [long, path] = ['ü'.repeat(200), 'x'.repeat(40_000)];
+  original.maps.set('keys', [
+    { key: text(long), value: dataOf(9) },
+    { key: text(path), value: restValue('v', Buffer.from('a/é', 'latin1')) },
+  ]);
+  const { maps } = JSON.parse((await migrate('--json')).output);
+  assert.deepEqual(maps[0].leftOut.map(({ reason }: { reason: string }) => reason).sort(), [
+    'refused with 414',
+    'value of type 9',
+  ]);
+  for (const { keys } of maps[0].leftOut) assert.equal(keys[0].length, 100);
+});
+
 test('names select maps and queues', async () => {
   for (const name of ['a', 'b', '__c']) {
     original.maps.set(name, [{ key: text('k'), value: text(name) }]);
@@ -405,7 +420,7 @@ test('a queue that others have changed meanwhile is refused', async () => {
   const refusal = async () => {
     const { code, errors } = await migrate('--queue', 'q');
     assert.equal(code, 4, errors);
-    return /^The migration is not complete.*\nCannot copy queue "q": (.*); empty it and remove/.exec(
+    return /^The migration is not complete.*\nCannot copy queue "q": (.*); to begin again, empty the queue/.exec(
       errors,
     )?.[1];
   };
@@ -454,6 +469,8 @@ test('queues that are too long are refused', async () => {
     bounded.errors,
     /Cannot copy queue "short" of 3 items: the original sends all at once, into the memory of this command; --queue-items-max 3 permits it\n$/,
   );
+  const fitting = await migrate('--dry-run', '--queue-items-max', '3');
+  assert.deepEqual(fitting, done('queue short: 3 items\n'));
   const full = await migrate();
   assert.equal(full.code, 4);
   assert.match(
@@ -588,6 +605,23 @@ test('a file that is not the state of this migration is refused', async () => {
   const { code, errors } = await run(...FROM.slice(0, 3), '--state', '/nowhere/file');
   assert.equal(code, 5);
   assert.match(errors, /^The migration is not complete.*\nCannot write to "\/nowhere\/file": /);
+});
+
+test('a member with TLS is used', async () => {
+  original.maps.set('m', [{ key: text('k'), value: restValue(Buffer.alloc(2 * MIB), null) }]);
+  original.queues.set('q', ['1', '2'].map(text));
+  const secured = await memberWith({
+    tlsEnabled: 'true',
+    tlsCertificate: tlsFile('server.pem'),
+    tlsKey: tlsFile('server-key.pem'),
+  });
+  const address = ['--address', `https://localhost:${secured.port}`];
+  const ca = ['--ca', tlsFile('authority.pem')];
+  const expected = done('map m: 1 entry\nqueue q: 2 items\n');
+  assert.deepEqual(await runCommand(...FROM, ...address, ...ca), expected);
+  const size = await runCommand('queue', 'size', 'q', ...address, ...ca);
+  assert.equal(size.output, '2\n');
+  await secured.drain();
 });
 
 test('a member that refuses entries says why', async () => {

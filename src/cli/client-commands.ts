@@ -107,7 +107,7 @@ function addMigration(program: Command, streams: Streams, place: Place): void {
       '1000000',
     )
     .optionsGroup('Original:')
-    .requiredOption('--from <address>', 'Host and port of a member, for its clients')
+    .requiredOption('--from <address>', 'Host and port of a member, as its clients use it')
     .option('--cluster <name>', 'Name of its cluster', 'dev')
     .option(
       '--from-user <name>',

@@ -106,7 +106,9 @@ async function copyAll(
   const state = new MigrationState(dryRun ? undefined : options.state, ends);
   const progress = new Progress(streams, dryRun ? 'reading' : 'migrating');
   const migration: Migration = {
-    ...{ original, state, client: dryRun ? undefined : client },
+    original,
+    state,
+    client: dryRun ? undefined : client,
     show: ({ kind, name, copied }, total) =>
       progress.show(`${kind} ${shownName(name, undefined)}, ${copied} of ${total}`),
   };
@@ -296,7 +298,7 @@ class MapCopy {
 
 /** Returns the end of a message, which is the same for all keys. */
 function reasonIn(message: string): string {
-  return message.slice(message.lastIndexOf(': ') + 2).slice(0, REASON_CHARACTERS_MAX);
+  return (message.split(': ').at(-1) ?? '').slice(0, REASON_CHARACTERS_MAX);
 }
 
 function secondsOf(ms: number): number {
@@ -378,8 +380,9 @@ async function sizeAt(client: Client, row: Route, name: string): Promise<number>
 }
 
 function faultOf({ kind, name }: Copy, reason: string): MigrationError {
-  const text = `Cannot copy ${kind} ${JSON.stringify(name)}: ${reason}; empty it`;
-  return new MigrationError(`${text} and remove the file of --state to begin again`, EXIT_REFUSED);
+  const fault = `Cannot copy ${kind} ${JSON.stringify(name)}: ${reason}`;
+  const help = `to begin again, empty the ${kind} of the member and remove the file of --state`;
+  return new MigrationError(`${fault}; ${help}`, EXIT_REFUSED);
 }
 
 /** Offers an item. A full queue is a 503 without a message. */

@@ -146,7 +146,9 @@ export async function connectOriginal(
   const connected = client.Client.newHazelcastClient({
     clusterName: cluster,
     network: {
-      ...{ clusterMembers: [address], smartRouting: false, connectionTimeout: CONNECT_MS },
+      clusterMembers: [address],
+      smartRouting: false,
+      connectionTimeout: CONNECT_MS,
       ...(ssl === undefined ? {} : { ssl }),
     },
     ...(user === undefined ? {} : { security: { usernamePassword: { username: user, password } } }),
