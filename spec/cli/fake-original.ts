@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** Flags of frames: null, and the beginning and the end of a structure. */
 const NULL = 0x400;
@@ -13,8 +14,6 @@ const BEGIN = 0x1000;
 const NO_LIMIT = 2n ** 63n - 1n;
 const REQUEST_FIELDS = 16;
 const RESPONSE_FIELDS = 13;
-/** Maximum number of keys of a page. */
-const PAGE_KEYS = 3;
 
 class Frame {
   readonly content: Buffer;
@@ -100,6 +99,11 @@ export class FakeOriginal {
   /** Services and names of further objects. */
   readonly others: (readonly [service: string, name: string])[] = [];
   readonly partitionCount = 5;
+  /** Maximum number of keys of a page. */
+  pageKeys = 3;
+  /** Number of requests for partitions that are on their way, and its maximum. */
+  pending = 0;
+  mostPending = 0;
   /** Number of requests until the connection ends. */
   requestsLeft = Number.POSITIVE_INFINITY;
   /** Lines of the package's log, with which connecting fails. */
@@ -132,8 +136,13 @@ export class FakeOriginal {
     this.openConnections++;
     return {
       getInvocationService: () => ({
-        invokeOnPartition: async (message: ClientMessage, id: number, handler: Handler) =>
-          handler(this.#respond(message, id)),
+        invokeOnPartition: async (message: ClientMessage, id: number, handler: Handler) => {
+          this.pending++;
+          this.mostPending = Math.max(this.mostPending, this.pending);
+          await nextTurn();
+          this.pending--;
+          return handler(this.#respond(message, id));
+        },
         invokeOnRandomTarget: async (message: ClientMessage, handler: Handler) =>
           handler(this.#respond(message, -1)),
       }),
@@ -211,7 +220,7 @@ export class FakeOriginal {
       ({ key }) => this.#partitionOf(key) === partition,
     );
     const end = Math.min(pointers.readInt32LE(pointers.length - 8), all.length);
-    const start = Math.max(0, end - Math.min(count, PAGE_KEYS));
+    const start = Math.max(0, end - Math.min(count, this.pageKeys));
     const last = Buffer.alloc(8);
     last.writeInt32LE(start === 0 ? -1 : start);
     add(Buffer.alloc(RESPONSE_FIELDS));

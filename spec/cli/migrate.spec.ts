@@ -324,6 +324,27 @@ test('a trial writes nothing and needs no member', async () => {
   assert.equal(existsSync(state), false);
 });
 
+test('entries are read at once, fewer if they are long', async () => {
+  original.pageKeys = 1000;
+  for (const [bytes, most] of [
+    [1, 100],
+    [5 * MIB, 3],
+    [17 * MIB, 1],
+  ] as const) {
+    // Each of the five partitions has its part.
+    const keys = Array.from({ length: 1000 }, (_, index) => text('\u0005'.repeat(index + 1)));
+    const value = restValue(Buffer.alloc(bytes), null);
+    original.maps.set(
+      'm',
+      keys.slice(0, bytes === 1 ? 1000 : 40).map((key) => ({ key, value })),
+    );
+    original.mostPending = 0;
+    const { code } = await migrate('--dry-run');
+    assert.deepEqual([code, original.mostPending], [0, most]);
+  }
+  original.pageKeys = 3;
+});
+
 /** A map of 9 entries, and a queue of 6 items with their numbers. */
 function fill(): string[] {
   const numbers = Array.from({ length: 9 }, (_, index) => String(index));
