@@ -5,8 +5,8 @@
  *
  * Fences. Whoever takes a lock first claims its entry, and then takes the next number. So a later
  * holder has a later number, whatever the order of the claims. A claim that is not followed by a number
- * ends by itself. There is no claim if nothing comes between the two. Numbers are at least the time of the second in which they are taken, in microseconds:
- * they also rise if the store has lost the last ones.
+ * ends by itself. There is no claim if nothing comes between the two. Numbers are at least the time of
+ * the second in which they are taken, in microseconds: they also rise if the store has lost the last ones.
  *
  * A request that finds its session's own lock writes the entry anew. So whoever took the lock for a
  * request that has ended meanwhile can give it back only if no other request of the session has it.
