@@ -208,7 +208,9 @@ test(`${SIZE} rounds of ${CLIENTS} clients, seed ${SEED}`, async (context) => {
 
 test(`${SIZE} requests that wait for a lock get it in turn`, async (context) => {
   const port = await freePort();
-  member = await serveWith({}, '--port', String(port), '--enable-group', 'all');
+  // Each request that waits has a connection of its own; two others ask and release.
+  const flags = ['--port', String(port), '--connections-max', String(SIZE + 10)];
+  member = await serveWith({}, '--enable-group', 'all', ...flags);
   const admin = new RawClient(port);
   const call = async (path: string, body: string) => {
     const response = await admin.request('POST', `v1/cp/g/${path}`, Buffer.from(body));
