@@ -194,7 +194,7 @@ test(
   'entries of all partitions are passed, and a small map needs one call',
   onServer(
     async ({ asker }) => {
-      const all = keys('k', 20);
+      const all = keys('k', 100);
       await fill(asker, all);
       for (const count of [1, 3, 10_000]) {
         let calls = 0;
@@ -209,7 +209,7 @@ test(
 );
 
 test(
-  'a call ends after some hundred partitions',
+  'a call ends after a thousand partitions',
   onServer(
     async ({ asker, server }) => {
       await asker.set('m', 'k', 'v');
@@ -217,10 +217,28 @@ test(
       const { seen } = await asker.entries('none');
       assert.equal(seen?.place.length, LIST_PLACE_BYTES);
       const count = server.countOf('EVALSHA') - before;
-      assert.ok(count >= 400 && count < 600, `${count} scripts`);
+      assert.ok(count > 900 && count <= 1000, `${count} scripts`);
       assert.deepEqual(await list(asker, 10), ['k']);
     },
-    { partitionCount: 1000 },
+    { partitionCount: 2000 },
+  ),
+);
+
+test(
+  'calls list no more partitions at the same time than fit if their entries are alike',
+  onServer(
+    async ({ asker, server }) => {
+      const all = keys('k', 1000);
+      await fill(asker, all);
+      const before = server.countOf('EVALSHA');
+      let calls = 0;
+      assertAllIn(all, await list(asker, 10_000, async () => void calls++));
+      const scripts = server.countOf('EVALSHA') - before;
+      // The entries weigh eight times what a call lists.
+      assert.ok(calls <= 12, `${calls} calls`);
+      assert.ok(scripts < 271 * 1.5, `${scripts} scripts`);
+    },
+    { partitionCount: 271 },
   ),
 );
 

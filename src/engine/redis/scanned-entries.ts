@@ -1,8 +1,8 @@
 /**
  * Lists the entries of a map, partition by partition; scan-script.ts lists those of one. A call lists
- * one partition first. While the limits of a call leave room for as much again as it has done, it then
- * lists twice as many partitions at the same time: a small map needs few round trips, and little is
- * read in vain. A partition whose entries do not fit any more is listed by the next call.
+ * one partition first. It then lists twice as many at the same time, but not more than fit into its
+ * limits if they are like those before: a small map needs few round trips, and little is read in vain.
+ * A partition whose entries do not fit any more is listed by the next call.
  *
  * A place has, big-endian, the partition in 2 bytes, and the script's position in it: the number of
  * elements in 2, the server's run in 4, the cursor in 8 and the hash in 8. Expired entries are
@@ -29,6 +29,8 @@ import { StoredValue } from './stored-value.ts';
 
 /** Maximum number of partitions that are listed at the same time. */
 const WIDTH_MAX = 64;
+/** Entries of one of several partitions, in shares of the limits: some have more than others. */
+const SHARES = 4;
 /**
  * Maximum number of elements that servers look at at the same time, and of their bytes. A partition
  * without entries counts as one.
@@ -62,6 +64,8 @@ interface ScannedEntry {
 /** The script's reply for one partition. */
 interface Page {
   readonly entries: readonly ScannedEntry[];
+  /** Bytes of the entries, as a call counts them. */
+  readonly bytes: number;
   readonly lookedCount: number;
   /** The place at which the list continues in the partition; undefined at its end. */
   readonly place: Buffer | undefined;
@@ -88,7 +92,8 @@ class EntryList {
   readonly #prefix: Buffer;
   readonly #count: number;
   readonly #receiver: EntryReceiver;
-  /** Entries listed, bytes of their keys and values, and elements looked at. */
+  /** Partitions and entries listed, bytes of the keys and values, and elements looked at. */
+  #partitions = 0;
   #listed = 0;
   #bytes = 0;
   #looked = 0;
@@ -153,14 +158,11 @@ class EntryList {
         commands.number(place.readUInt16BE(PASSED_AT));
         const hash = place.toString('hex', HASH_AT);
         commands.text(hash === NO_HASH ? '' : hash);
-        for (const limit of [
-          this.#count - this.#listed,
-          LISTED_BYTES - this.#bytes,
-          LOOKED_MAX,
-          LOOKED_BYTES,
-        ]) {
-          commands.number(Math.max(1, Math.floor(limit / width)));
+        for (const left of [this.#count - this.#listed, LISTED_BYTES - this.#bytes]) {
+          commands.number(shareOf(left, width / Math.min(width, SHARES)));
         }
+        commands.number(shareOf(LOOKED_MAX, width));
+        commands.number(shareOf(LOOKED_BYTES, width));
         commands.number(width === 1 ? 1 : 0);
         commands.number(this.#receiver.hasNoValues === true ? 1 : 0);
       },
@@ -176,19 +178,30 @@ class EntryList {
       const from = index === 0 ? place : startOf(first + index);
       const isFirst = index === 0 && width === 1;
       if (typeof page === 'number') return isFirst ? this.#fail(page) : this.end(from);
-      if (this.#listed + page.entries.length > this.#count) return this.end(from);
+      const isTooMuch =
+        this.#listed + page.entries.length > this.#count || this.#bytes + page.bytes > LISTED_BYTES;
+      if (isTooMuch && width > 1) return this.end(from);
+      this.#bytes += page.bytes;
       for (const entry of page.entries) if (!this.#pass(entry)) return this.#fail(FOREIGN);
       if (page.place !== undefined) return this.end(page.place);
       this.#looked += page.lookedCount;
     }
     const next = first + pages.length;
     if (next === this.#options.layout.partitionCount) return this.end(undefined);
-    const isHalfDone =
-      2 * this.#listed > this.#count ||
-      2 * this.#bytes > LISTED_BYTES ||
-      2 * this.#looked > LOOKED_MAX;
-    if (isHalfDone) this.end(startOf(next));
-    else this.step(startOf(next), Math.min(2 * width, WIDTH_MAX));
+    this.#partitions += pages.length;
+    const room = Math.min(2 * width, WIDTH_MAX, this.#fitting());
+    if (room < 1) this.end(startOf(next));
+    else this.step(startOf(next), room);
+  }
+
+  /** Returns the number of partitions that fit if they are like those listed. */
+  #fitting(): number {
+    const room = Math.min(
+      (this.#count - this.#listed) / Math.max(this.#listed, 1),
+      (LISTED_BYTES - this.#bytes) / Math.max(this.#bytes, 1),
+      (LOOKED_MAX - this.#looked) / Math.max(this.#looked, 1),
+    );
+    return Math.floor(this.#partitions * room);
   }
 
   /** Passes an entry unless it has expired. Returns false if it is not an entry. */
@@ -198,7 +211,6 @@ class EntryList {
     if (!read.read(this.#span.set(stored, 0, stored.length))) return false;
     const headLength = length === 0 ? 0 : length - stored.length;
     this.#listed++;
-    this.#bytes += key.length + stored.length + LISTED_ELEMENT_BYTES;
     if (read.endMs !== 0 && read.endMs <= now()) return true;
     const entry = results.begin(FOUND).setEntry(read, now());
     const valueLength = entry.value.length + headLength;
@@ -209,6 +221,11 @@ class EntryList {
   #fail(failure: Failure): void {
     this.#options.fail(this.#receiver, failure);
   }
+}
+
+/** Returns the share of a limit; at least 1. */
+function shareOf(limit: number, count: number): number {
+  return Math.max(1, Math.floor(limit / count));
 }
 
 const ARRAYS = kindSet(ARRAY);
@@ -237,13 +254,15 @@ function pageIn(reply: Reply, partition: number): Page | Failure {
   place.write(reply.next().text, HASH_AT, 'hex');
   const lookedCount = reply.next().integer;
   const entries: ScannedEntry[] = [];
+  let bytes = 0;
   for (reply.next(); reply.kind === BULK; ) {
     const entry = { key: reply.bytes.toBuffer(), stored: reply.next().bytes.toBuffer(), length: 0 };
     if (reply.next().kind === INTEGER) {
       entry.length = reply.integer;
       reply.next();
     }
+    bytes += entry.key.length + entry.stored.length + LISTED_ELEMENT_BYTES;
     entries.push(entry);
   }
-  return { entries, lookedCount, place: isEnd ? undefined : place };
+  return { entries, bytes, lookedCount, place: isEnd ? undefined : place };
 }
