@@ -4,7 +4,8 @@
  * finds every response as described. SOAK_CASES is the number of requests, SOAK_SEED repeats a run.
  */
 import assert from 'node:assert/strict';
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
 import type { Compatibility } from '../../../src/config/compatibility.ts';
@@ -15,6 +16,8 @@ import { TEST_MEMORY } from '../../integration/member-process.ts';
 import { sendingTo } from '../../integration/wan-members.ts';
 import { cheapHash } from '../../security/cheap-hash.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
+import { FakeServer, type Script } from '../../world/fake-server.ts';
+import { World } from '../../world/world.ts';
 import {
   documentOf,
   LOGINS,
@@ -42,10 +45,7 @@ const FAILURE = JSON.stringify({ status: 'fail', message: 'a' });
 /** A port on which nothing listens. */
 const CLOSED_PORT = 9;
 
-/**
- * Operations that need a member's message, an added publisher, a member that is gone, a lock that is
- * held, or that no sync or check is under way.
- */
+/** Operations that need a member's message, an added publisher, or that no sync or check is under way. */
 const RARE = [
   'receiveMessage',
   'removePublisher',
@@ -53,12 +53,14 @@ const RARE = [
   'syncAllMaps',
   'syncAllMapsToo',
   'checkMap',
-  'removeCpMember',
-  'cpLock',
 ];
 /** Operations that start a thread: one request in SLOW_SHARE is for one of them. */
 const SLOW = ['reload', 'updateConfig'];
 const SLOW_SHARE = 100;
+/** Operations that end sessions, and with them locks. */
+const ENDING = ['removeCpGroup', 'resetCp', 'endCpSession', 'closeCpSession'];
+/** One request in CP_SHARE is for CP operations of a member on a server without these, and one with them. */
+const CP_SHARE = 10;
 
 interface Case {
   readonly name: string;
@@ -67,6 +69,8 @@ interface Case {
   readonly groups: readonly ('all' | 'DATA')[];
   /** Configuration below the root. */
   readonly grid: object;
+  /** Whether it stores its data on a server, and another member is gone: it has only requests of CP. */
+  readonly isOnServer?: true;
 }
 
 const ON = { enabled: true };
@@ -117,18 +121,70 @@ const CASES_OF_MEMBERS: readonly Case[] = [
     groups: ['all'],
     grid: EVERYTHING,
   },
+  {
+    name: 'a member on a server',
+    compatibility: 'none',
+    authentication: 'none',
+    groups: ['all'],
+    grid: {},
+    isOnServer: true,
+  },
 ];
 
 /** The operations that have been successful, and those that can be. */
 const succeeded = new Set<string>();
 const successful = new Set<string>();
 const members: EmbeddedMember[] = [];
+/** Functions that end servers, after their members. */
+const ends: (() => void)[] = [];
 after(async () => {
   for (const member of members) await member.drain();
+  for (const end of ends) end();
 });
 
+/** Starts a server with real connections. `script`: the replies that are not the usual ones. */
+async function engineServer(script: Script): Promise<string> {
+  const fake = new FakeServer(new World(), script);
+  const server = createServer((socket) => {
+    const clientAddress = { host: '127.0.0.1', port: socket.remotePort ?? 0 };
+    const observer = fake.accept({
+      clientAddress,
+      isClosed: false,
+      write: (bytes) => void socket.write(bytes),
+      close: () => void socket.destroy(),
+    });
+    socket.on('data', (bytes) => observer.onBytes(bytes));
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => observer.onEnd(false));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  ends.push(() => void server.close());
+  return `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/**
+ * Returns the URL of a server, and the uuid of a member that has left, but is still listed as a CP
+ * member, because the server has refused the change of that list.
+ */
+async function serverWithGoneMember(): Promise<{ engine: string; uuid: string }> {
+  let isLeaving = false;
+  const engine = await engineServer((words) => {
+    const isRefused = isLeaving && words.some((word) => word.includes('{"members":['));
+    return isRefused ? "-OOM command not allowed when used memory > 'maxmemory'.\r\n" : undefined;
+  });
+  const member = await startMember({ port: 0, host: '127.0.0.1', groups: ['all'], engine });
+  const client = new RawClient(member.port);
+  const { body } = await client.request('GET', 'cp-subsystem/members/local');
+  client.destroy();
+  isLeaving = true;
+  await member.drain();
+  isLeaving = false;
+  return { engine, uuid: JSON.parse(body.toString()).uuid };
+}
+
 /** Starts the member and returns a client of it, and what the client knows. */
-async function started({ compatibility, authentication, groups, grid }: Case) {
+async function started({ compatibility, authentication, groups, grid, isOnServer }: Case) {
   const hasUsers = authentication !== 'none';
   const users = [{ username: USER.user, password: cheapHash(USER.password) }];
   const security = {
@@ -137,12 +193,13 @@ async function started({ compatibility, authentication, groups, grid }: Case) {
     'member-authentication': { realm: 'r' },
     'client-permissions': { map: [{ name: 'm', principal: '*', actions: ['all'] }] },
   };
+  const gone = isOnServer && (await serverWithGoneMember());
   const member = await startMember({
     port: 0,
     host: '127.0.0.1',
     groups,
     compatibility,
-    maxMemory: TEST_MEMORY,
+    ...(gone ? { engine: gone.engine } : { maxMemory: TEST_MEMORY }),
     bodyBytesMax: 1_000_000,
     config: {
       grid: {
@@ -162,7 +219,7 @@ async function started({ compatibility, authentication, groups, grid }: Case) {
       map: ['m', 'm', 'm', 'x'],
       key: ['k'],
       queue: ['q'],
-      uuid: [],
+      uuid: gone ? [gone.uuid] : [],
       replication: ['w', 'w', 'w', 'added'],
       publisher: ['', 'p0'],
       version: ['0.1', '5.7'],
@@ -249,7 +306,7 @@ async function checkThrottle(
 }
 
 for (const [index, each] of CASES_OF_MEMBERS.entries()) {
-  const count = Math.ceil(CASES / CASES_OF_MEMBERS.length);
+  const count = Math.ceil(CASES / (each.isOnServer ? CP_SHARE : CASES_OF_MEMBERS.length - 1));
   const seed = SEED + index;
   test(`${each.name} responds as described, ${count} requests, seed ${seed}`, async () => {
     const { member, known } = await started(each);
@@ -286,10 +343,17 @@ for (const [index, each] of CASES_OF_MEMBERS.entries()) {
       return [fault.status, ...earlier].includes(status);
     };
     const isSlow = ({ id }: Operation) => SLOW.includes(id);
-    const rounds = [
-      { chosen: operations.filter((one) => !isSlow(one)), numRuns: count },
-      { chosen: operations.filter(isSlow), numRuns: Math.ceil(count / SLOW_SHARE) },
-    ];
+    const isEnding = ({ id }: Operation) => ENDING.includes(id);
+    const ofCp = operations.filter(({ tags }) => tags.includes('CP'));
+    const rounds = each.isOnServer
+      ? [
+          { chosen: ofCp.filter((one) => !isEnding(one)), numRuns: count },
+          { chosen: ofCp, numRuns: count },
+        ]
+      : [
+          { chosen: operations.filter((one) => !isSlow(one)), numRuns: count },
+          { chosen: operations.filter(isSlow), numRuns: Math.ceil(count / SLOW_SHARE) },
+        ];
     for (const { chosen, numRuns } of rounds) {
       const requests = randomRequest(document, known, chosen);
       const property = fc.asyncProperty(requests, check);
