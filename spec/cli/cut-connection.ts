@@ -24,5 +24,5 @@ export async function runCut(port: number, bytesMax: number, words: readonly str
   const result = await run(...words, '--address', `127.0.0.1:${proxyPort}`);
   for (const socket of sockets) socket.destroy();
   proxy.close();
-  return result;
+  return { ...result, connections: sockets.length / 2 };
 }

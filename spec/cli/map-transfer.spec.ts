@@ -92,7 +92,6 @@ function bytesOf(length: number): Buffer {
 }
 
 const ODD_ENTRIES = [
-  // Text in Latin-1, which cannot be in a line of a bulk request.
   { key: 'type', value: 'v', contentTypeBase64: 'YS/p' },
   { key: 'text', value: 'é "\\ \n\u0001', contentType: 'text/plain; charset=utf-8' },
   { key: 'a/b\nc', value: '' },
@@ -231,6 +230,7 @@ test('an import whose connection ends says how many lines are imported, and cont
   const file = newFile();
   await run('map', 'export', 'whole', file);
   const lines = linesIn(readFileSync(file, 'latin1')).length;
+  // The result of a line has 45 bytes: the limit of 470,000 is within those of the second request.
   for (const bytes of [100, 470_000]) {
     await run('map', 'clear', 'part');
     const { code, output, errors } = await runCut(member.port, bytes, [
@@ -249,6 +249,25 @@ test('an import whose connection ends says how many lines are imported, and cont
     assert.equal((await run('map', 'size', 'part')).output, '12000\n');
   }
   assert.deepEqual(await dump('part'), await dump('whole'));
+});
+
+test('content types that are not UTF-8 are imported in bulk requests', async () => {
+  const lines = Array.from({ length: 1000 }, (_, index) => {
+    const type = Buffer.from(`a/\xe9${index}`, 'latin1').toString('base64');
+    return `{"key":"${index}","value":"v","contentTypeBase64":"${type}"}\n`;
+  });
+  const file = newFile(lines.join(''));
+  const done = await runCut(member.port, Number.POSITIVE_INFINITY, [
+    'map',
+    'import',
+    'latin1',
+    file,
+  ]);
+  assert.deepEqual([done.output, done.connections], ['1000 entries\n', 1]);
+  const exported = newFile();
+  await run('map', 'export', 'latin1', exported);
+  const types = new Set(entriesIn(exported).map((line) => JSON.parse(line).contentTypeBase64));
+  assert.equal(types.size, 1000);
 });
 
 test('an import that is interrupted says how many lines are imported', async () => {
@@ -284,16 +303,19 @@ test('a line that cannot be imported is named; those before it are imported', as
       2,
       'Cannot import line 5: it has no value; only map export writes',
     ],
+    // Lines that are too long for a bulk request.
     [
-      '{"key":"k","value":7,"contentTypeBase64":"YQ=="}',
+      `{"key":"k","value":7,"contentType":"${'x'.repeat(MIB - 50)}"}`,
       2,
       'Cannot import line 5: a member has not the type',
     ],
     [
-      '{"key":"k","valueBase64":"a","contentTypeBase64":"YQ=="}',
+      `{"key":"k","valueBase64":"${'x'.repeat(MIB - 51)}"}`,
       2,
       'Cannot import line 5: "valueBase64" is not base64',
     ],
+    ['{"key":"k","valueBase64":"a","contentTypeBase64":"YQ=="}', 4, 'Line 5 is refused with 400: '],
+    ['{"key":"k","value":"","contentTypeBase64":"Cg=="}', 4, 'Line 5 is refused with 400: '],
     ['{"key":"k","value":7}', 4, 'Line 5 is refused with 400: '],
     ['{"key":"k","value":"","timeToLiveSeconds":-1}', 4, 'Line 5 is refused with 400: Cannot use'],
     [

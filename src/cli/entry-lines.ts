@@ -20,13 +20,21 @@ export interface EntryLine {
   readonly maxIdleSeconds?: number;
 }
 
-/** Returns the line of a bulk request that sets an entry; undefined if it cannot be one. */
+/** Returns the line of a bulk request that sets an entry; undefined if it is too long for one. */
 export function bulkLine(entry: EntryLine): Buffer | undefined {
-  if (entry.contentTypeBase64 !== undefined) return undefined;
-  const { key, keyBase64, value, valueBase64, contentType } = entry;
+  const { key, keyBase64, value, valueBase64, contentType, contentTypeBase64 } = entry;
   const { timeToLiveSeconds = 0, maxIdleSeconds = 0 } = entry;
-  const lifetime = { timeToLiveSeconds, maxIdleSeconds };
-  const members = { op: 'set', key, keyBase64, value, valueBase64, contentType, ...lifetime };
+  const members = {
+    op: 'set',
+    key,
+    keyBase64,
+    value,
+    valueBase64,
+    contentType,
+    contentTypeBase64,
+    timeToLiveSeconds,
+    maxIdleSeconds,
+  };
   const bytes = Buffer.from(`${JSON.stringify(members)}\n`);
   return bytes.length > LINE_BYTES_MAX ? undefined : bytes;
 }

@@ -308,8 +308,16 @@ function hasTypes(entry: EntryLine): boolean {
 
 /** The members of an entry. */
 const MEMBERS: ReadonlySet<string> = new Set([
-  ...['key', 'keyBase64', 'etag', 'contentType', 'contentTypeBase64', 'length'],
-  ...['value', 'valueBase64', 'timeToLiveSeconds', 'maxIdleSeconds'],
+  'key',
+  'keyBase64',
+  'etag',
+  'contentType',
+  'contentTypeBase64',
+  'length',
+  'value',
+  'valueBase64',
+  'timeToLiveSeconds',
+  'maxIdleSeconds',
 ]);
 /** The beginning of the result of a line that is done. */
 const DONE = Buffer.from('{"status":2');
