@@ -346,7 +346,8 @@ export class Client {
     );
     const target = `/${this.#options.pathSegment}/${path}`;
     return {
-      ...{ method: row.method, ...parts },
+      method: row.method,
+      ...parts,
       path: parameters.length === 0 ? target : `${target}?${parameters.join('&')}`,
     };
   }

@@ -180,7 +180,8 @@ async function openTarget(file: string, isContinued: boolean): Promise<Target> {
     const { end, cursor } = isContinued ? await lastCursor(handle, file) : { end: 0, cursor: '' };
     await handle.truncate(end);
     return {
-      ...{ cursor, write: writer(handle, file, end) },
+      cursor,
+      write: writer(handle, file, end),
       async close() {
         await handle.sync();
         await handle.close();

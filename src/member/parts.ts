@@ -106,14 +106,10 @@ export async function makeParts(
   audit: Audit,
 ): Promise<MemberParts> {
   const files = openFiles();
-  const warning = memoryWarning(config);
-  if (warning !== undefined) log.warn(warning);
+  warnOfMemory(config, log);
   const tls = await readTls(config);
   const clock = new SystemClock();
-  let onStop: (because: string) => void = () => {};
-  const stopRequested = new Promise<string>((resolve) => {
-    onStop = resolve;
-  });
+  const { stopRequested, onStop } = stopRequest();
   const links: Links = {
     addressOf: () => publicAddress(config.publicAddress, servers.bound),
     instanceName: () => config.instanceName || `gridnode-${servers.dataPort}`,
@@ -163,20 +159,39 @@ export async function makeParts(
   });
   persistence?.addSender(servers.data);
   const telemetry = telemetryPart(log, logLevel, counting);
-  const surface = surfacePart(groups, lifetimes);
-  // A shared record is known once the member has joined.
-  const administration: Part<Config> = record.isShared ? {} : { restore: () => reloader.restore() };
-  const first = [telemetry, monitoring, security, surface, servers];
-  const all = [...first, ...data.parts, administration, cp];
+  const first = [telemetry, monitoring, security, surfacePart(groups, lifetimes), servers];
+  const all = [...first, ...data.parts, administrationPart(record, reloader), cp];
   if (wan !== undefined) all.push(wan);
-  const cutOff = () => {
-    counting.end();
-    return servers.cutOff();
-  };
   return {
-    ...{ all, cutOff, servers, clock, cp, engine, persistence, cluster, lifetimes, reloader },
+    all,
+    cutOff() {
+      counting.end();
+      return servers.cutOff();
+    },
+    servers,
+    clock,
+    cp,
+    engine,
+    persistence,
+    cluster,
+    lifetimes,
+    reloader,
     stopRequested,
   };
+}
+
+function warnOfMemory(config: Config, log: Log): void {
+  const warning = memoryWarning(config);
+  if (warning !== undefined) log.warn(warning);
+}
+
+/** Returns a promise for the reason to stop the member, and the function that resolves it. */
+function stopRequest() {
+  let onStop: (because: string) => void = () => {};
+  const stopRequested = new Promise<string>((resolve) => {
+    onStop = resolve;
+  });
+  return { stopRequested, onStop };
 }
 
 function cpPart(
@@ -207,6 +222,11 @@ function surfacePart(groups: EndpointGroups, lifetimes: MapLifetimes): Part<Conf
       lifetimes.replace(changed.mapTimeToLiveSeconds, changed.mapMaxIdleSeconds);
     },
   };
+}
+
+/** A shared record is known once the member has joined. */
+function administrationPart(record: ClusterPart['record'], reloader: Reloader): Part<Config> {
+  return record.isShared ? {} : { restore: () => reloader.restore() };
 }
 
 async function makeData(config: Config, clock: Clock, log: Log, links: Links): Promise<DataParts> {
