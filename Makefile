@@ -110,7 +110,7 @@ $(valkey)/.installed: $(tools)/requirements.txt $(tools)/node_modules/.installed
 
 # The program is bundled: Node takes longer to find and open hundreds of small files than to compile
 # them. It is one CommonJS file, which Node loads 10 to 15 ms faster than ES modules, with its
-# compiled code beside it (bin/compiled-program.ts: 30 ms). The bundle also contains the library for
+# compiled code (bin/compiled-program.ts: 30 ms), of which the build makes that of members. The bundle also contains the library for
 # embedding: bin/package-files.ts writes entry files that name its exports. Packages that are loaded
 # on demand are separate files. Removing white space and shortening names each save a third of the
 # bytes, which the process also keeps in memory, and together a ninth of the package. Long lines

@@ -1,7 +1,7 @@
 /**
- * A step of `make build`: serves a few requests, so that V8 compiles the functions that they need,
- * and stores the code next to the program. The argument is the program's file. Logs are written to
- * standard output. Tested by peers/package.peers.ts.
+ * A step of `make build`, and of the build of an image: serves a few requests, so that V8 compiles the
+ * functions that they need, and keeps the code beside the program, for members. The argument is the
+ * program's file. Logs are written to standard output. Tested by peers/build-output.peers.ts.
  */
 import '../src/cli/v8-flags.ts';
 import { request } from 'node:http';
@@ -21,7 +21,7 @@ const REQUESTS = [
 
 const file = resolve(process.argv[2] ?? '');
 const port = await freePort();
-const program = compileProgram(file);
+const program = compileProgram(file, 'serve', {});
 const { runCli: run } = program.run() as { readonly runCli: typeof runCli };
 void run(['serve', '--port', String(port), '--enable-group', 'DATA']);
 for (const [method, path] of REQUESTS) await answered(method, path);

@@ -97,7 +97,7 @@ const REAL_TIME_RULES = [
 const STARTED: Readonly<Record<string, readonly string[]>> = {
   'bin/gridnode': ['bin/gridnode.ts', 'bin/launch.ts'],
   'dist/licences.txt': ['bin/package-files.ts'],
-  'program.js.cache': ['bin/store-compiled.ts'],
+  'serve.cache': ['bin/store-compiled.ts'],
   'reading-thread-program': ['src/member/reading-thread-program.ts'],
 };
 const specs = code.filter((file) => /\.(spec|peers)\.ts$/.test(file));

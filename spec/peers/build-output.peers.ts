@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
@@ -21,6 +21,11 @@ test('the executable replaces its shell by Node with the flags, and passes on ar
   assert.deepEqual(seen, [...NODE_FLAGS, join(folder, 'gridnode'), ...words]);
   child.kill('SIGTERM');
   assert.deepEqual(await once(child, 'exit'), [0, null]);
+});
+
+test('the build keeps the compiled code of members', () => {
+  const code = `program-${process.version}-${process.arch}-serve.cache`;
+  assert.ok(existsSync(join(DIST, 'bin', code)));
 });
 
 test('the compiled benches run, including benches that start processes', () => {
