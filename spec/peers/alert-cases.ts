@@ -28,6 +28,7 @@ const PUBLISHER: Labels = { ...MEMBER, replication: 'w', publisher: 'p' };
 
 const BACKUP = series('gridnode_backup_timestamp_seconds');
 const CERTIFICATE = series('gridnode_tls_certificate_expiry_timestamp_seconds');
+const CP_GROUPS = series('gridnode_cp_groups');
 const DROPPED = series('gridnode_wan_dropped_events_total', PUBLISHER);
 const FAILED_LOGINS = series('gridnode_failed_logins_total');
 const ITEMS = itemsOf('jobs');
@@ -227,6 +228,15 @@ export const ALERT_CASES: Readonly<Record<string, readonly AlertCase[]>> = {
   ],
   GridnodeOutcomesUnknown: [
     sinceCase(UNKNOWN, 'a could not determine whether some changes took effect'),
+  ],
+  GridnodeCpGroupsNearlyUsed: [
+    {
+      at: '8m',
+      fires: { [CP_GROUPS]: '1 901x7' },
+      quiet: { [CP_GROUPS]: '901x5 900x3' },
+      summary: 'There are 901 CP groups, and 1,000 are permitted',
+      labels: MEMBER,
+    },
   ],
 };
 
