@@ -37,12 +37,16 @@ interface ClusterOptions {
   readonly isOnNetwork: boolean;
   /** Number of replicas that must confirm a change; undefined for the default. */
   readonly backupCount?: number;
+  /** Time to live of CP sessions; undefined without CP calls. */
+  readonly sessionSeconds?: number;
 }
 
 export class FaultCluster {
   readonly group: ServerGroup;
   readonly members: readonly FaultMember[];
   readonly network: Network | undefined;
+  /** Number of members that the caller has added. */
+  addedMembers = 0;
   readonly #folder: string;
   readonly #layout = new Layout('any', PARTITIONS);
   /** First slot of each primary, in ascending order. */
@@ -60,7 +64,11 @@ export class FaultCluster {
     this.#folder = folder;
   }
 
-  static async start({ isOnNetwork, backupCount }: ClusterOptions): Promise<FaultCluster> {
+  static async start({
+    isOnNetwork,
+    backupCount,
+    sessionSeconds,
+  }: ClusterOptions): Promise<FaultCluster> {
     const network = isOnNetwork ? new Network(SERVERS + MEMBERS) : undefined;
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-faults-'));
     let group: ServerGroup | undefined;
@@ -70,7 +78,7 @@ export class FaultCluster {
       const file = join(folder, 'grid.yaml');
       const { url } = group;
       const names = { clusterName: 'faults', heartbeatSeconds: HEARTBEAT_SECONDS };
-      writeFileSync(file, configuration({ ...names, url, backupCount }));
+      writeFileSync(file, configuration({ ...names, url, backupCount, sessionSeconds }));
       for (const [index, port] of (await freePorts(MEMBERS)).entries()) {
         const place: Place = network?.places[SERVERS + index] ?? { host: '127.0.0.1', runner: [] };
         members.push(new FaultMember(place, port, ['--config', file]));
@@ -107,7 +115,8 @@ export class FaultCluster {
     await until(() => this.isReplicated());
     await until(async () => {
       const lists = await Promise.all(this.members.map((member) => member.memberList()));
-      if (new Set(lists).size !== 1 || lists[0]?.split(' ').length !== MEMBERS) return false;
+      const count = MEMBERS + this.addedMembers;
+      if (new Set(lists).size !== 1 || lists[0]?.split(' ').length !== count) return false;
       const ready = await Promise.all(this.members.map((member) => member.isReady()));
       return ready.every((isReady) => isReady);
     });
@@ -178,13 +187,17 @@ interface ConfigurationOptions {
   /** Number of replicas that must confirm a change; undefined for the default. */
   readonly backupCount?: number | undefined;
   readonly publicAddress?: string;
+  /** Time to live of CP sessions; undefined without CP calls. */
+  readonly sessionSeconds?: number | undefined;
 }
 
 /** Returns the text of the configuration of a member. */
 export function configuration(options: ConfigurationOptions): string {
   const { clusterName, url, heartbeatSeconds, backupCount, publicAddress } = options;
+  const { sessionSeconds } = options;
   const counts = { default: { 'backup-count': backupCount } };
   const groups = ['HEALTH_CHECK', 'CLUSTER_READ', 'CLUSTER_WRITE', 'DATA'];
+  if (sessionSeconds !== undefined) groups.push('CP');
   const enabled = groups.map((group) => [group, { enabled: true }]);
   const rest = { enabled: true, 'endpoint-groups': Object.fromEntries(enabled) };
   const grid = {
@@ -192,6 +205,7 @@ export function configuration(options: ConfigurationOptions): string {
     engine: { url, 'max-no-heartbeat-seconds': heartbeatSeconds },
     network: { 'public-address': publicAddress, 'rest-api': rest },
     ...(backupCount !== undefined && { map: counts, queue: counts }),
+    'cp-subsystem': { 'session-time-to-live-seconds': sessionSeconds },
   };
   return JSON.stringify({ grid });
 }
