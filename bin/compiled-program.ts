@@ -18,6 +18,7 @@ import {
   renameSync,
   rmSync,
   type Stats,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import nodeModule from 'node:module';
@@ -88,7 +89,7 @@ function readCode(folders: readonly string[], name: string, bytes: Buffer): Buff
   return kept?.subarray(DIGEST_BYTES);
 }
 
-/** Reads a file that only this user or root can have written; undefined if there is none. */
+/** Reads a file that only this user or root can change; undefined if there is none. */
 function readTrusted(file: string): Buffer | undefined {
   let descriptor: number | undefined;
   try {
@@ -101,29 +102,33 @@ function readTrusted(file: string): Buffer | undefined {
   }
 }
 
+/** Whether only this user or root can change a file or a folder. */
 function isTrusted(stats: Stats): boolean {
   const own = process.geteuid?.();
   const isOwn = stats.uid === own || stats.uid === 0;
   return own === undefined || (isOwn && (stats.mode & OTHERS_WRITE) === 0);
 }
 
-/** Writes a file as a whole, in a folder that is made if only it is missing. Returns whether it could. */
+/**
+ * Writes a file as a whole, in a folder that only this user or root can change, and that is made if
+ * only it is missing. Returns whether it could.
+ */
 function isWritten(folder: string, name: string, content: () => Buffer): boolean {
   const temporary = join(folder, `${name}.${process.pid}`);
+  let descriptor: number | undefined;
   try {
     [dirname(folder), folder].forEach(makeFolder);
+    if (!isTrusted(statSync(folder))) return false;
     // Opened before the code is made, which takes longer.
-    writeFileSync(temporary, '', { flag: 'wx', mode: 0o644 });
-  } catch {
-    return false;
-  }
-  try {
-    writeFileSync(temporary, content());
+    descriptor = openSync(temporary, 'wx', 0o644);
+    writeFileSync(descriptor, content());
     renameSync(temporary, join(folder, name));
     return true;
   } catch {
-    rmSync(temporary, { force: true });
+    if (descriptor !== undefined) rmSync(temporary, { force: true });
     return false;
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
   }
 }
 

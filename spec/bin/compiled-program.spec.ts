@@ -129,6 +129,21 @@ test('compileProgram keeps code in the cache folder of the user, if it cannot do
   assert.deepEqual(readdirSync(folder).sort(), [CODE_NAME, 'program.cjs']);
 });
 
+test('compileProgram keeps no code in a folder that other users can change', () => {
+  const { folder, file } = newProgram();
+  const home = temporaryFolder();
+  mkdirSync(join(home, '.cache'));
+  mkdirSync(join(home, '.cache/gridnode'));
+  for (const each of [folder, join(home, '.cache/gridnode')]) chmodSync(each, 0o777);
+  assert.equal(start(file, { HOME: home }), false);
+  assert.deepEqual(readdirSync(folder), ['program.cjs']);
+  assert.deepEqual(readdirSync(join(home, '.cache/gridnode')), []);
+  chmodSync(join(home, '.cache/gridnode'), 0o755);
+  assert.equal(start(file, { HOME: home }), false);
+  assert.equal(start(file, { HOME: home }), true);
+  assert.deepEqual(readdirSync(folder), ['program.cjs']);
+});
+
 test('compileProgram keeps nothing without a folder for it', () => {
   const { folder, file, code } = newProgram();
   mkdirSync(code);
