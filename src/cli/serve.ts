@@ -9,6 +9,7 @@ import type { Config } from '../member/config.ts';
 import { explainMemory } from '../member/explain.ts';
 import type { LoadedConfig } from '../member/load.ts';
 import type { Member } from '../member/member.ts';
+import { listenError } from '../servers/listen-error.ts';
 import type { Log } from '../telemetry/log.ts';
 import {
   EXIT_CLEAN,
@@ -17,7 +18,6 @@ import {
   EXIT_USAGE,
   type ExitCode,
 } from './exit-code.ts';
-import { listenError } from './listen-error.ts';
 import { listeningLine } from './listening-line.ts';
 import { NO_MANAGER, type ServiceManager } from './service-manager.ts';
 import type { StopEvents } from './stop-events.ts';
