@@ -14,6 +14,7 @@ import {
   FOUND,
   LOST,
   NO_HOLD,
+  QUEUE_FULL,
   REFUSED,
   UNKNOWN,
   UNREACHABLE,
@@ -31,10 +32,14 @@ import {
   SET,
 } from '../../src/engine/mutation.ts';
 import { DISK_FAILED, DISK_FULL, type MutationSink } from '../../src/engine/mutation-sink.ts';
-import { type StoredEngine, VisitCursor } from '../../src/engine/stored-engine.ts';
+import {
+  REMOVED_ITEMS_MAX,
+  type StoredEngine,
+  VisitCursor,
+} from '../../src/engine/stored-engine.ts';
 import { Version } from '../../src/engine/version.ts';
 import { replayInto } from './changes.ts';
-import { Asker, Keeper, type Seen } from './results.ts';
+import { Asker, Keeper, type Seen, span } from './results.ts';
 import { copyOf, DelayingSink, RecordingSink, RefusingSink } from './sinks.ts';
 
 export interface StoredSubject {
@@ -450,6 +455,107 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       await engine.close();
       assert.equal(keeper.seen?.outcome, UNREACHABLE);
       await advance(5000);
+    });
+  });
+
+  describe(`${name}: items that are removed without a take`, () => {
+    const remove = async (engine: StoredEngine, queue: string, end: number) => {
+      const keeper = new Keeper();
+      engine.removeItems(span(queue), end, keeper);
+      return await keeper.answered;
+    };
+
+    it('are the first ones with lower numbers, and each removal is recorded', async () => {
+      const sink = new RecordingSink();
+      const { engine, asker } = await opened(sink);
+      assert.equal(engine.queueEnd(span('q')), 0);
+      assert.deepEqual((await remove(engine, 'q', 9)).count, 0);
+      const offers = REMOVED_ITEMS_MAX + 3;
+      for (let index = 0; index < offers; index++) await asker.offer('q', `${index}`, 'a/type');
+      const end = engine.queueEnd(span('q'));
+      await asker.offer('q', 'later');
+      const first = await remove(engine, 'q', end);
+      assert.deepEqual([first.outcome, first.count], [COUNTED, REMOVED_ITEMS_MAX]);
+      const { partition, sequence } = first;
+      assert.equal(sequence, engine.sequences()[partition]);
+      assert.equal((await remove(engine, 'q', end)).count, 3);
+      assert.equal((await remove(engine, 'q', end)).count, 0);
+      assert.equal((await asker.peek('q')).value, 'later');
+      const removals = sink.records.filter(({ operation }) => operation === REMOVE);
+      assert.equal(removals.length, offers);
+      const again = await replayed(sink.records);
+      assert.deepEqual(contentOf(again), contentOf(engine));
+      assert.equal((await remove(engine, 'q', end + 1)).count, 1);
+      assert.equal(engine.queueEnd(span('q')), 0);
+    });
+
+    it('are neither held ones nor owed to waiting takes; a returned one is the first', async () => {
+      const { engine, asker, quiet } = await opened(new DelayingSink(0));
+      for (const item of ['a', 'b', 'c']) await asker.offer('q', item);
+      const [held, returned] = [await asker.take('q'), await asker.take('q')];
+      await asker.acknowledge(returned.hold, false);
+      const end = engine.queueEnd(span('q'));
+      assert.equal((await remove(engine, 'q', end - 1)).count, 1);
+      assert.equal((await asker.peek('q')).value, 'c');
+      assert.equal((await remove(engine, 'q', end)).count, 1);
+      await asker.acknowledge(held.hold, false);
+      assert.equal((await asker.peek('q')).value, 'a');
+      const waiting = asker.wait('owed', 1000);
+      await asker.offer('owed', 'd');
+      await asker.offer('owed', 'e');
+      assert.equal((await remove(engine, 'owed', Number.POSITIVE_INFINITY)).count, 1);
+      await quiet();
+      assert.equal(waiting.keeper.seen?.value, 'd');
+    });
+
+    it('remain if a sink refuses, from the first refused one on', async () => {
+      let left = Number.POSITIVE_INFINITY;
+      const refusing = new RefusingSink();
+      const counting = new RecordingSink(({ operation }) => {
+        if (operation === REMOVE && --left === 0) refusing.veto = DISK_FULL;
+      });
+      const { engine, asker } = await opened(refusing, counting);
+      for (const item of ['a', 'b', 'c']) await asker.offer('q', item);
+      left = 2;
+      assert.equal((await remove(engine, 'q', engine.queueEnd(span('q')))).count, 2);
+      const { outcome, veto } = await remove(engine, 'q', engine.queueEnd(span('q')));
+      assert.deepEqual([outcome, veto], [REFUSED, DISK_FULL]);
+      refusing.veto = undefined;
+      assert.equal((await asker.poll('q')).value, 'c');
+      await engine.close();
+      const closed = await remove(engine, 'q', 9);
+      assert.equal(closed.outcome, UNREACHABLE);
+    });
+
+    it('make room, and so do takes: awaitRoom reports the next one once', async () => {
+      const { engine, asker, quiet } = await opened();
+      let times = 0;
+      const awaitRoom = (queue: string) => engine.awaitRoom(span(queue), () => times++);
+      awaitRoom('none');
+      assert.equal(times, 0);
+      await quiet();
+      assert.equal(times, 1);
+      for (const item of ['a', 'b', 'c']) await asker.offer('small', item);
+      assert.equal((await asker.offer('small', 'd')).outcome, QUEUE_FULL);
+      awaitRoom('small');
+      awaitRoom('small');
+      await quiet();
+      assert.equal(times, 1);
+      await asker.take('small');
+      await asker.take('small');
+      assert.equal(times, 1);
+      await quiet();
+      assert.equal(times, 2);
+      awaitRoom('small');
+      assert.equal((await remove(engine, 'small', engine.queueEnd(span('small')))).count, 1);
+      await quiet();
+      assert.equal(times, 3);
+      await asker.offer('small', 'e');
+      awaitRoom('small');
+      await engine.close();
+      awaitRoom('small');
+      await quiet();
+      assert.equal(times, 3);
     });
   });
 

@@ -144,6 +144,14 @@ export const REQUEST_ERRORS = {
     message: `Cannot {start}: ${SETTINGS_IN_MESSAGES.recoveryPolicy} is {policy}`,
   },
   START_FAILED: { status: 503, message: 'Cannot {start}: {reason}' },
+  PERSISTENCE_OFF: {
+    status: 409,
+    message: 'Cannot {action}: persistence is off; {setting} or --data-dir turns it on',
+  },
+  DATA_ELSEWHERE: {
+    status: 409,
+    message: 'Cannot {action}: the data is stored on servers ({setting}), not by this member',
+  },
   BACKUP_NOWHERE: {
     status: 409,
     message: `Cannot back up: ${SETTINGS_IN_MESSAGES.backupDirectory} is not set`,
@@ -227,6 +235,7 @@ export const REQUEST_ERRORS = {
 
 export const ERRORS = {
   ...REQUEST_ERRORS,
+  VALUE_UNREADABLE: { status: 500, message: 'Cannot read {value} as {form}: {reason}' },
   PARSER_UNUSABLE: { status: 500, message: 'Cannot use the parser llhttp: {what}' },
   ADDRESS_IN_USE: { status: 500, message: 'Cannot listen on {address}: already in use' },
   ADDRESS_NOT_HERE: {

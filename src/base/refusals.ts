@@ -191,14 +191,6 @@ const UNFIT = {
   CONFIG_INVALID: shown(400, '{faults}'),
   JOIN_DISABLED: shown(400, 'TCP-IP join mechanism is not enabled in the cluster.'),
   MEMBERS_MISSING: shown(400, 'Cannot change the member list to {seen}: it names no member'),
-  PERSISTENCE_OFF: shown(
-    409,
-    'Cannot {action}: persistence is off; {setting} or --data-dir turns it on',
-  ),
-  DATA_ELSEWHERE: shown(
-    409,
-    'Cannot {action}: the data is stored on servers ({setting}), not by this member',
-  ),
 } as const;
 
 /**

@@ -3,11 +3,15 @@
  * can be walked in steps, and be refilled from the records of sinks and the results of visits. Its
  * suite is spec/engine/stored-engine.case.ts. Tested by embedded/tombstones.spec.ts.
  */
+import type { Span } from '../base/span.ts';
 import type { Engine, Outcome, Receiver } from './engine.ts';
 import type { MergePolicy } from './merge-policy.ts';
 import type { Mutation } from './mutation.ts';
 import type { MutationSink } from './mutation-sink.ts';
 import type { Version } from './version.ts';
+
+/** Maximum number of items that a call of removeItems removes. */
+export const REMOVED_ITEMS_MAX = 1000;
 
 /** The position of a visit. Created empty, advanced by `visit`, and can be dropped at any time. */
 export class VisitCursor {
@@ -156,6 +160,23 @@ export interface StoredEngine extends Engine {
    * EXPIRE or a CLEAR: whether its tombstone is currently recorded.
    */
   isStored(mutation: Mutation): boolean;
+
+  /** Returns the number that the next item offered to the queue gets; 0 if there is no queue. */
+  queueEnd(queue: Span): number;
+
+  /**
+   * Removes items of the queue without a hold: in their order those that a take could get, with
+   * numbers below `end`, up to REMOVED_ITEMS_MAX. COUNTED: the number of removed items, 0 if there
+   * are none. REFUSED: a sink refuses the first one. Each removal is recorded like that of a take.
+   */
+  removeItems(queue: Span, end: number, receiver: Receiver): void;
+
+  /**
+   * Calls `onRoom` once, in a later turn, after the next removal of an item from the queue, or if
+   * there is no queue. A second call for a queue replaces the first one. After close it is not
+   * called.
+   */
+  awaitRoom(queue: Span, onRoom: () => void): void;
 
   /** Bytes of memory for stored data; may be Infinity. */
   readonly memoryBytesMax: number;

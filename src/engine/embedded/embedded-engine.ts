@@ -45,13 +45,14 @@ import {
 import type { MergePolicy } from '../merge-policy.ts';
 import { type Mutation, OFFER, SET } from '../mutation.ts';
 import type { MutationSink } from '../mutation-sink.ts';
-import type {
-  ReplayFacts,
-  StoredEngine,
-  StoredVisitor,
-  TombstoneCursor,
-  TombstoneFigures,
-  VisitCursor,
+import {
+  REMOVED_ITEMS_MAX,
+  type ReplayFacts,
+  type StoredEngine,
+  type StoredVisitor,
+  type TombstoneCursor,
+  type TombstoneFigures,
+  type VisitCursor,
 } from '../stored-engine.ts';
 import { Version } from '../version.ts';
 import {
@@ -268,6 +269,37 @@ export class EmbeddedEngine implements StoredEngine, DataFigures {
     const sequence = store.sequences[partition]!;
     results.blank.setCount(id === 0 ? 0 : queues.order.available(id), partition, sequence);
     results.send(receiver);
+  }
+
+  queueEnd(queue: Span): number {
+    const { queueNames, rings } = this.#components;
+    const id = queueNames.find(queue);
+    return id === 0 ? 0 : rings.end(id);
+  }
+
+  removeItems(queue: Span, end: number, receiver: Receiver): void {
+    if (this.#refused(receiver)) return;
+    const { queueNames, queues, waiters, results, store } = this.#components;
+    let count = 0;
+    for (; count < REMOVED_ITEMS_MAX; count++) {
+      // The queue ends with its last item.
+      const id = queueNames.find(queue);
+      const owed = id === 0 ? 0 : waiters.count(id);
+      const item = id === 0 ? NO_ITEM : queues.order.choose(id, owed);
+      if (item === NO_ITEM || item >= end) break;
+      if (queues.discard(id, item, owed)) continue;
+      if (count === 0) return this.#sendOutcome(REFUSED, NO_PARTITION, receiver);
+      this.#components.recorder.takeVeto();
+      break;
+    }
+    const partition = queueNames.partitionOf(queue);
+    results.blank.setCount(count, partition, store.sequences[partition]!);
+    results.send(receiver);
+  }
+
+  awaitRoom(queue: Span, onRoom: () => void): void {
+    const { queueNames, queues } = this.#components;
+    if (!this.#closed) queues.awaitRoom(queueNames.find(queue), onRoom);
   }
 
   take(queue: Span, timeoutMs: number, receiver: Receiver): number {

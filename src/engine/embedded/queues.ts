@@ -88,6 +88,8 @@ export class Queues {
   readonly #key = new KeyWords();
   readonly #capacities: PagedDoubles;
   readonly #partitions: PagedIntegers;
+  /** Functions to call after the next removal, by queue. */
+  readonly #roomWaits = new Map<number, () => void>();
 
   constructor(shared: SharedComponents, components: QueueComponents, options: QueueOptions) {
     const { store, queueNames, contentTypes, rings, recorder } = shared;
@@ -164,12 +166,30 @@ export class Queues {
    * Removes the item that QueueOrder.choose has chosen. Returns its hold, or NO_HOLD if the item is gone.
    */
   remove(id: number, sequence: number, skip: number): number {
-    this.order.claim(id, skip);
+    this.#claim(id, skip);
     if (this.#mutations.recordRemoval(id) || this.#acknowledgesAll) {
       return this.#holds.add(id, sequence);
     }
     this.#drop(id, sequence);
     return NO_HOLD;
+  }
+
+  /**
+   * Removes the item that QueueOrder.choose has chosen, without a hold. Returns false if a sink
+   * refuses.
+   */
+  discard(id: number, sequence: number, skip: number): boolean {
+    if (!this.consents(id, sequence)) return false;
+    this.#claim(id, skip);
+    this.#mutations.recordRemoval(id);
+    this.#drop(id, sequence);
+    return true;
+  }
+
+  /** Calls `onRoom` once at the end of a turn, after the next removal; with id 0 at the end of this one. */
+  awaitRoom(id: number, onRoom: () => void): void {
+    if (id === 0) this.#store.clock.endOfTurn(onRoom);
+    else this.#roomWaits.set(id, onRoom);
   }
 
   /** Returns the queue of the held item, or 0 if the hold has ended. */
@@ -222,6 +242,16 @@ export class Queues {
     if (mutation.operation === OFFER) return this.#restoreItem(mutation);
     if (mutation.operation === REMOVE) return this.#restoreEnd(mutation);
     return this.#restoreReturn(mutation);
+  }
+
+  /** Removes the item from the available ones, which makes room in the queue. */
+  #claim(id: number, skip: number): void {
+    this.order.claim(id, skip);
+    if (this.#roomWaits.size === 0) return;
+    const onRoom = this.#roomWaits.get(id);
+    if (onRoom === undefined) return;
+    this.#roomWaits.delete(id);
+    this.#store.clock.endOfTurn(onRoom);
   }
 
   /** Removes the item's cell, and with the last item the queue. */
