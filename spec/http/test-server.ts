@@ -31,7 +31,9 @@ import type { TlsIdentity } from '../../src/http/tls.ts';
 import type { TrafficMeter } from '../../src/http/traffic-meter.ts';
 import { ROUTES } from '../../src/member/routes.ts';
 import { monitoringActions } from '../../src/monitoring/monitoring-actions.ts';
-import { type Maintenance, persistenceActions } from '../../src/persistence/persistence-actions.ts';
+import type { MemberStatus } from '../../src/monitoring/status-report.ts';
+import type { Maintenance } from '../../src/persistence/maintenance.ts';
+import { persistenceActions } from '../../src/persistence/persistence-actions.ts';
 import { ClusterNameCredentials } from '../../src/security/credentials.ts';
 import type { Actions } from '../../src/surface/action.ts';
 import type { AdministrativeParts } from '../../src/surface/administrative-call.ts';
@@ -215,7 +217,7 @@ export function createTestServer(
     }),
     ...cpActions({ ...checks, cp, clock, waiting }),
     ...monitoringActions({
-      monitoring: { scrape: () => '', status: () => ({}) },
+      monitoring: { scrape: () => '', status: () => ({}) as MemberStatus },
       document: async () => '{}',
       ...services,
     }),

@@ -3,11 +3,9 @@
  * data, whether the data is persistent, and a low limit of the system. Tested by serve.spec.ts.
  */
 import { MIB } from '../base/machine-memory.ts';
-import { addressText } from '../base/server-address.ts';
 import type { Config } from '../member/config.ts';
 import type { Member } from '../member/member.ts';
-
-const ALL_ADDRESSES: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
+import { isOnAllInterfaces, memberUrl } from '../member/member-url.ts';
 
 /** Returns one line with a URL. */
 export function listeningLine(
@@ -15,15 +13,12 @@ export function listeningLine(
   config: Config,
 ): string {
   const { address, port, healthPort, memoryBytesMax, backlogWarning } = member;
-  const scheme = config.tlsEnabled ? 'https' : 'http';
-  const host = ALL_ADDRESSES.has(address) ? 'localhost' : address;
-  const segment = config.pathSegment ?? SEGMENTS[config.compatibility];
-  const everywhere = ALL_ADDRESSES.has(address) ? ' on all interfaces' : '';
+  const everywhere = isOnAllInterfaces(address) ? ' on all interfaces' : '';
   const health = healthPort === undefined ? '' : `, health on port ${healthPort}`;
   const groups = [...config.endpointGroups].filter(([, isOn]) => isOn).map(([name]) => name);
   const served = config.restEnabled && groups.length > 0 ? groups.join(', ') : 'none';
   return [
-    `listening on ${scheme}://${addressText({ host, port })}/${segment}${everywhere}${health}`,
+    `listening on ${memberUrl(config, address, port)}${everywhere}${health}`,
     `groups ${served}`,
     `${Math.floor(memoryBytesMax / MIB)} MiB for data`,
     config.persistenceEnabled
@@ -32,6 +27,3 @@ export function listeningLine(
     ...(backlogWarning === undefined ? [] : [backlogWarning]),
   ].join('; ');
 }
-
-/** The path segments of the dialects. */
-const SEGMENTS = { none: 'grid', hazelcast: 'hazelcast' } as const;

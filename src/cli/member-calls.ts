@@ -8,7 +8,7 @@ import { counted } from '../base/quantities.ts';
 import type { MemberInfo } from '../cluster/cluster.ts';
 import { HEALTH_ROUTES } from '../health/health-routes.ts';
 import { ROUTES } from '../member/routes.ts';
-import type { MemberStatus } from '../monitoring/member-status.ts';
+import type { MemberStatus } from '../monitoring/status-report.ts';
 import type { Route } from '../surface/route.ts';
 import type { PublisherStatus } from '../wan/wan-status.ts';
 

@@ -48,6 +48,8 @@ export function linesOf(findings: readonly Finding[], severity: Severity): strin
 
 /** The configuration cannot be used; each problem is a line for the operator. */
 export class ConfigFault extends Error {
+  override readonly name = 'ConfigFault';
+  readonly code = 'CONFIG_INVALID';
   readonly problems: readonly string[];
   /** @internal */
   readonly findings: readonly Finding[];

@@ -6,6 +6,7 @@
  * overrides it. Tested by member/config.spec.ts.
  */
 import assert from 'node:assert';
+import { valueFault } from '../base/argument-faults.ts';
 import { type Finding, finding } from './finding.ts';
 import { FINDINGS_MAX, pathText, quoted } from './finding-list.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
@@ -245,7 +246,7 @@ export function assignmentsOf({ key, flag }: SettingFlag, text: string): readonl
   const parts = flag.split(text);
   if (parts === undefined) {
     const wanted = flag.expects ?? flag.argument;
-    throw new TypeError(`Cannot use ${flag.name} ${JSON.stringify(text)}: not ${wanted}`);
+    throw valueFault(`Cannot use ${flag.name} ${JSON.stringify(text)}: not ${wanted}`);
   }
   const assignments = parts.map(([name, value]) => ({
     key,

@@ -62,6 +62,8 @@ interface ConfigText {
    * configuration, to which maps of the text may refer.
    */
   readonly replications?: readonly string[];
+  /** Whether the defaults are those without a file: for the configuration of a program. */
+  readonly keepsDefaults?: boolean;
 }
 
 export interface LoadedConfig {
@@ -115,7 +117,7 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
     faultCount,
   } = buildConfig(
     [
-      ...(file === undefined ? [] : FILE_DEFAULTS),
+      ...(file === undefined || (isText && named.keepsDefaults) ? [] : FILE_DEFAULTS),
       ...(root === undefined ? [] : assignmentsOfRoot(root, assignments)),
       ...assignments,
     ],

@@ -3,23 +3,32 @@
  * Tested by embedding/embedded-member.spec.ts.
  */
 import type { Clock } from '../base/clock.ts';
+import { GridError } from '../base/errors.ts';
 import type { Cluster, Waiter } from '../cluster/cluster.ts';
+import type { SharedRecord } from '../cluster/shared-record.ts';
 import { configFault } from '../config/finding.ts';
+import { pathOf } from '../config/setting.ts';
 import type { Cp } from '../cp/cp-part.ts';
 import type { MapLifetimes } from '../data/map-lifetimes.ts';
+import type { EmbeddedPart } from '../engine/embedded/embedded-part.ts';
 import type { Engine } from '../engine/engine.ts';
+import { ENGINE_SETTINGS } from '../engine/engine-settings.ts';
 import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';
+import type { Monitoring } from '../monitoring/monitoring.ts';
+import type { BackupMade } from '../persistence/maintenance.ts';
+import { PERSISTENCE_SETTINGS } from '../persistence/persistence-settings.ts';
 import { backlogWarning } from '../servers/backlog-limit.ts';
 import { type Audit, openAudit } from '../telemetry/audit.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Config } from './config.ts';
 import { end, start } from './life.ts';
 import type { LoadedConfig } from './load.ts';
-import { makeParts } from './parts.ts';
+import { makeParts, NO_PORT } from './parts.ts';
 
 export interface Member {
-  /** Host that the listener is bound to. */
+  /** Host that the listener is bound to; empty without one. */
   readonly address: string;
+  /** Port of the listener; 0 without one. */
   readonly port: number;
   /** Port of the health listener, if there is one. */
   readonly healthPort: number | undefined;
@@ -47,14 +56,35 @@ export interface Member {
 /** The parts of a member for a program that embeds it. */
 interface InProcess {
   readonly engine: Engine;
+  /** The engine, if it stores the data in this member. */
+  readonly stored: EmbeddedPart['engine'] | undefined;
   readonly clock: Clock;
   readonly cp: Cp;
-  readonly cluster: Pick<Cluster, 'acceptsWrites' | 'isCutOff'>;
+  readonly cluster: Cluster;
+  readonly record: Pick<SharedRecord, 'onChange'>;
   readonly lifetimes: Pick<MapLifetimes, 'of'>;
   /** Decides when results may be returned; undefined if all may be returned at once. */
   readonly delay: (ResponseDelay & { addSender(sender: ResponseSender): void }) | undefined;
-  /** Waiting polls. */
+  /** Waiting polls and offers. */
   readonly waiting: Set<Waiter>;
+  readonly monitoring: Pick<Monitoring, 'status'>;
+  /** Creates a backup; see Maintenance. */
+  backUp(): Promise<BackupMade>;
+}
+
+/** Address and ports of a member. */
+export interface BoundPorts {
+  readonly address: string;
+  readonly port: number;
+  readonly healthPort: number | undefined;
+}
+
+/** The decisions of a program that embeds the member. */
+interface Hosting {
+  /** Whether the member listens; default true. */
+  readonly listens?: boolean;
+  /** Called when the ports are bound, before the data is recovered. */
+  onListening?(ports: BoundPorts): void;
 }
 
 /**
@@ -69,13 +99,19 @@ export async function startMember(
   load: () => Promise<LoadedConfig> = readNothing,
   stopped?: Promise<unknown>,
   audit: Audit = openAudit(process.stdout),
+  { listens = true, onListening }: Hosting = {},
 ): Promise<Member> {
-  const parts = await makeParts(config, log, load, audit);
+  const parts = await makeParts(config, log, load, audit, listens);
   const { all, cutOff, servers, clock, cp, engine, persistence, lifetimes, reloader } = parts;
-  const { stopRequested } = parts;
-  const { cluster, waiting } = parts.cluster;
+  const { stopRequested, monitoring, stored } = parts;
+  const { cluster, waiting, record } = parts.cluster;
+  const portsOf = (): BoundPorts => {
+    const { address, port } = listens ? servers.bound : { address: '', port: NO_PORT };
+    return { address, port, healthPort: servers.healthPort };
+  };
   const onBound = () => {
-    const { address, port } = servers.bound;
+    const { address, port } = portsOf();
+    if (listens) onListening?.(portsOf());
     const { dataDirectory: directory, engineUrl } = config;
     if (persistence !== undefined) {
       log.info({ directory, address, port }, 'opening the data directory');
@@ -85,20 +121,35 @@ export async function startMember(
   };
   await start(all, { onBound, cutOff }, stopped);
   return {
-    address: servers.bound.address,
-    port: servers.bound.port,
-    healthPort: servers.healthPort,
+    ...portsOf(),
     memoryBytesMax: config.maxMemory,
     backlogWarning: backlogWarning(),
     async reload() {
       await reloader.reload();
     },
     stopRequested,
-    inProcess: { engine, clock, cp, cluster, lifetimes, delay: persistence, waiting },
+    inProcess: {
+      ...{ engine, stored, clock, cp, cluster, record, lifetimes, waiting, monitoring },
+      delay: persistence,
+      backUp: async () => {
+        if (persistence === undefined) throw noBackup(config);
+        return await persistence.backUp();
+      },
+    },
     withdraw: () => cluster.stop(),
     drain: () => end(all),
     abort: cutOff,
   };
+}
+
+/** Returns the error of a backup on a member that stores no data on its disk. */
+function noBackup({ engineUrl }: Config): GridError {
+  const action = 'back up';
+  if (engineUrl !== undefined) {
+    return new GridError('DATA_ELSEWHERE', { action, setting: pathOf(ENGINE_SETTINGS.engineUrl) });
+  }
+  const setting = pathOf(PERSISTENCE_SETTINGS.persistenceEnabled);
+  return new GridError('PERSISTENCE_OFF', { action, setting });
 }
 
 /** The reload of a member that a program has configured. */

@@ -53,6 +53,9 @@ import { memoryWarning } from './memory-defaults.ts';
 import { Reloader } from './reloader.ts';
 import { ROUTES } from './routes.ts';
 
+/** The port of a member that does not listen. */
+export const NO_PORT = 0;
+
 interface MemberParts {
   /** In the order of a start. */
   readonly all: readonly Part<Config>[];
@@ -61,7 +64,10 @@ interface MemberParts {
   readonly servers: HttpServers;
   readonly clock: Clock;
   readonly cp: Cp;
+  readonly monitoring: Monitoring;
   readonly engine: Engine;
+  /** The engine, if it stores the data in this member. */
+  readonly stored: EmbeddedPart['engine'] | undefined;
   readonly persistence: PersistencePart | undefined;
   readonly cluster: ClusterPart;
   readonly lifetimes: MapLifetimes;
@@ -97,13 +103,14 @@ interface DataParts {
 
 /**
  * Makes the parts. Rejects with GridError TLS_FILE_UNUSABLE or DATA_DIRECTORY_UNUSABLE. `load`
- * reads the sources of the configuration again.
+ * reads the sources of the configuration again. `listens`: whether there are HTTP servers.
  */
 export async function makeParts(
   config: Config,
   log: Log,
   load: () => Promise<LoadedConfig>,
   audit: Audit,
+  listens = true,
 ): Promise<MemberParts> {
   const files = openFiles();
   warnOfMemory(config, log);
@@ -111,7 +118,7 @@ export async function makeParts(
   const clock = new SystemClock();
   const { stopRequested, onStop } = stopRequest();
   const links: Links = {
-    addressOf: () => publicAddress(config.publicAddress, servers.bound),
+    addressOf: () => ownAddress(config, listens ? servers.bound : undefined),
     instanceName: () => config.instanceName || `gridnode-${servers.dataPort}`,
     onStop,
     serversOf: () => servers,
@@ -159,7 +166,8 @@ export async function makeParts(
   });
   persistence?.addSender(servers.data);
   const telemetry = telemetryPart(log, logLevel, counting);
-  const first = [telemetry, monitoring, security, surfacePart(groups, lifetimes), servers];
+  const first = [telemetry, monitoring, security, surfacePart(groups, lifetimes)];
+  if (listens) first.push(servers);
   const all = [...first, ...data.parts, administrationPart(record, reloader), cp];
   if (wan !== undefined) all.push(wan);
   return {
@@ -176,6 +184,8 @@ export async function makeParts(
     cluster,
     lifetimes,
     reloader,
+    monitoring,
+    stored: data.stored,
     stopRequested,
   };
 }
@@ -192,6 +202,14 @@ function stopRequest() {
     onStop = resolve;
   });
   return { stopRequested, onStop };
+}
+
+/** Returns the address that the member reports; `bound` is undefined if it does not listen. */
+function ownAddress(
+  { publicAddress: address, host }: Config,
+  bound = { address: host, port: NO_PORT },
+) {
+  return publicAddress(address, bound);
 }
 
 function cpPart(

@@ -6,6 +6,7 @@
 import type { Clock } from '../base/clock.ts';
 import { BUCKET_COUNT, DURATION_BOUNDS_SECONDS } from '../base/duration-histogram.ts';
 import type { HttpTraffic } from '../telemetry/http-traffic.ts';
+import type { LoadHistory } from './status-report.ts';
 
 const STEP_MS = 1000;
 const STEPS = 300;
@@ -19,13 +20,6 @@ type Column = (typeof COLUMNS)[number];
 
 /** The values of one step; NaN for none. */
 type Step = Readonly<Record<Column, number>>;
-
-/** The history as the status has it. */
-export interface LoadHistory extends Readonly<Record<Column, readonly (number | null)[]>> {
-  readonly stepSeconds: number;
-  /** End of the last step, in ms since 1970. */
-  readonly endMs: number;
-}
 
 interface HistoryOptions {
   readonly clock: Clock;

@@ -11,6 +11,7 @@ import { type MetricsFormat, MetricsText } from '../telemetry/metrics-text.ts';
 import { ProcessMetrics } from '../telemetry/process-metrics.ts';
 import { History } from './history.ts';
 import { memberStatus, type StatusSources } from './member-status.ts';
+import type { MemberStatus } from './status-report.ts';
 
 export interface MonitoringOptions extends StatusSources {
   readonly clock: Clock;
@@ -41,7 +42,7 @@ export class Monitoring implements Part<unknown> {
     return text.end();
   }
 
-  status(): object {
+  status(): MemberStatus {
     return memberStatus(this.#options, this.#startTime, this.#history.report);
   }
 

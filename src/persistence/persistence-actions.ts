@@ -9,6 +9,7 @@ import type { Fields } from '../http/response.ts';
 import type { Actions, Work } from '../surface/action.ts';
 import { type AdministrativeCall, refusalOf } from '../surface/administrative-call.ts';
 import type { Dialect } from '../surface/dialect.ts';
+import type { BackupMade, Maintenance } from './maintenance.ts';
 import { PERSISTENCE_ROUTES } from './persistence-routes.ts';
 import { PERSISTENCE_SETTINGS } from './persistence-settings.ts';
 
@@ -79,24 +80,3 @@ function deprecation(call: AdministrativeCall, replacement: string): Fields {
 }
 
 function nothing(): undefined {}
-
-/**
- * The maintenance operations on the stored data. Each rejects with a GridError that states the
- * reason; then nothing has changed.
- */
-export interface Maintenance {
-  /** Creates a backup. Resolves once it is complete. */
-  backUp(): Promise<BackupMade>;
-  /** Interrupts the running backup. Resolves once it has been removed. */
-  interruptBackup(): Promise<void>;
-  /** Starts a waiting member without data. Resolves once it serves requests. */
-  forceStart(): Promise<void>;
-  /** Starts a waiting member with the readable data. Resolves once it serves requests. */
-  partialStart(): Promise<void>;
-}
-
-export interface BackupMade {
-  readonly path: string;
-  readonly bytes: number;
-  readonly seconds: number;
-}

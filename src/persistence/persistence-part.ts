@@ -17,16 +17,16 @@ import type { DurableQueue, DurableQueues, QueueStore } from '../engine/durable-
 import type { EngineConfig } from '../engine/engine-settings.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';
-import type { PersistenceStatus } from '../monitoring/member-status.ts';
+import type { PersistenceStatus } from '../monitoring/status-report.ts';
 import type { SurfaceConfig } from '../surface/surface-settings.ts';
 import type { Log } from '../telemetry/log.ts';
 import { Backups } from './backups.ts';
 import { DamagedData } from './damage.ts';
 import { directoryFault } from './directory-fault.ts';
 import { FileStorage } from './file-storage.ts';
+import type { BackupMade, Maintenance } from './maintenance.ts';
 import type { MemberValues } from './member-file.ts';
 import { Persistence } from './persistence.ts';
-import type { BackupMade, Maintenance } from './persistence-actions.ts';
 import { PersistenceEvents } from './persistence-events.ts';
 import { reportPersistence } from './persistence-metrics.ts';
 import { PERSISTENCE_SETTINGS, type PersistenceConfig } from './persistence-settings.ts';

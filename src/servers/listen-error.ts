@@ -1,6 +1,6 @@
 /**
  * Converts a system error of listening to a GridError that names the address and the reason.
- * Tested by serve.spec.ts.
+ * Tested by cli/serve.spec.ts.
  */
 import { GridError } from '../base/errors.ts';
 import { addressText } from '../base/server-address.ts';
