@@ -61,16 +61,24 @@ test('the program and HTTP clients share a map', async () => {
   await people.set('ann', '{"age":7}', { contentType: 'application/json' });
   people.setSync(Buffer.from('bob'), Uint8Array.of(1, 2, 3));
   assert.equal(await asked(member, 'GET', 'maps/people/ann'), '200 application/json {"age":7}');
-  assert.deepEqual(await people.get('ann'), {
-    value: Buffer.from('{"age":7}'),
-    contentType: 'application/json',
-  });
-  assert.deepEqual(people.getSync('bob'), { value: Buffer.of(1, 2, 3), contentType: undefined });
+  assert.deepEqual(
+    { ...(await people.get('ann')) },
+    {
+      value: Buffer.from('{"age":7}'),
+      contentType: 'application/json',
+    },
+  );
+  assert.deepEqual(
+    { ...people.getSync('bob') },
+    { value: Buffer.of(1, 2, 3), contentType: undefined },
+  );
   assert.equal(await people.size(), 2);
   await asked(member, 'DELETE', 'maps/people/ann');
   assert.equal(people.getSync('ann'), undefined);
-  await people.delete('bob');
-  await people.delete('nobody');
+  assert.equal(await people.has('bob'), true);
+  assert.equal(await people.delete('bob'), true);
+  assert.equal(await people.delete('bob'), false);
+  assert.equal(await people.has('bob'), false);
   assert.equal(await people.size(), 0);
   people.setSync('é', 'ü');
   assert.equal(await asked(member, 'GET', 'maps/people/%C3%A9'), '200  ü');
@@ -103,12 +111,15 @@ test('getEntry resolves with the entity tag and the lifetime that HTTP clients g
   const response = await client.response();
   client.destroy();
   assert.equal(response?.fields.get('etag'), etag);
-  assert.deepEqual(await map.getEntry('k'), { value: Buffer.from('v'), etag, ...options });
+  assert.deepEqual({ ...(await map.getEntry('k')) }, { value: Buffer.from('v'), etag, ...options });
   const other = map.setSync('other', '');
-  assert.deepEqual(await map.getEntry('other'), {
-    ...{ value: Buffer.of(), contentType: undefined, etag: other },
-    ...{ timeToLiveSeconds: 0, maxIdleSeconds: 0 },
-  });
+  assert.deepEqual(
+    { ...(await map.getEntry('other')) },
+    {
+      ...{ value: Buffer.of(), contentType: undefined, etag: other },
+      ...{ timeToLiveSeconds: 0, maxIdleSeconds: 0 },
+    },
+  );
   assert.match(other!, /^"[0-9a-f]{16}"$/);
 });
 
@@ -131,8 +142,12 @@ test('conditional changes are made only if the entry meets the conditions', asyn
   assert.equal(await value(), '2');
   assert.equal(await map.delete('k', { ifMatch: second! }), true);
   assert.equal(await map.delete('k', { ifMatch: second! }), false);
-  assert.equal(await map.delete('k', { ifNoneMatch: '*' }), true);
-  assert.equal(await map.delete('k'), true);
+  assert.equal(await map.delete('k', { ifNoneMatch: '*' }), false);
+  assert.equal(await map.delete('k', { ifNoneMatch: second! }), false);
+  assert.equal(await map.delete('k'), false);
+  const third = await map.set('k', '3');
+  assert.equal(await map.delete('k', { ifNoneMatch: third! }), false);
+  assert.equal(await map.delete('k', { ifNoneMatch: second! }), true);
 });
 
 test('add adds to a number that is text, in 64 bits', async () => {
@@ -229,6 +244,73 @@ test('a long list passes each entry once while entries change, and delays no oth
   for await (const _ of map.entries()) break;
 });
 
+test('values are read as text and JSON, and bytes that are neither reject', async () => {
+  const member = await started();
+  const map = member.map('m');
+  await map.set('text', 'é', { contentType: 'a/b' });
+  await map.set('json', '{"age":7}');
+  await map.set('bytes', Buffer.of(0xff));
+  await member.queue('q').offer('[1]');
+  assert.equal((await map.get('text'))?.text(), 'é');
+  assert.equal(map.getSync('text')?.text(), 'é');
+  assert.equal((await map.get('json'))?.json<{ age: number }>().age, 7);
+  assert.deepEqual((await map.getEntry('json'))?.json(), { age: 7 });
+  assert.equal((await map.getEntry('text'))?.text(), 'é');
+  assert.deepEqual((await member.queue('q').poll())?.json(), [1]);
+  const bytes = (await map.get('bytes'))!;
+  assert.throws(() => bytes.text(), {
+    ...{ name: 'GridError', code: 'VALUE_UNREADABLE' },
+    message: 'Cannot read the value as text: not UTF-8',
+  });
+  assert.throws(() => bytes.json(), code('VALUE_UNREADABLE'));
+  assert.throws(() => map.getSync('text')?.json(), /^GridError: Cannot read the value as JSON: Un/);
+});
+
+test('a map of text or JSON has values of the program, with a content type', async () => {
+  const member = await started();
+  const people = member.map<{ readonly age: number }>('people', { as: 'json' });
+  await people.set('ann', { age: 7 });
+  people.setSync('bob', { age: 8 }, { contentType: 'a/b', timeToLiveSeconds: 60 });
+  assert.equal(await asked(member, 'GET', 'maps/people/ann'), '200 application/json {"age":7}');
+  assert.deepEqual([await people.get('ann'), people.getSync('bob')], [{ age: 7 }, { age: 8 }]);
+  assert.equal((await people.getEntry('bob'))?.contentType, 'a/b');
+  assert.deepEqual([await people.get('none'), people.getSync('none')], [undefined, undefined]);
+  const entries = await all<[Buffer, { readonly age: number }]>(people);
+  assert.deepEqual(Object.fromEntries(entries.map(([key, { age }]) => [`${key}`, age])), {
+    ...{ ann: 7, bob: 8 },
+  });
+  const texts = member.map('texts', { as: 'text' });
+  await texts.set('é', 'ü');
+  assert.equal(await asked(member, 'GET', 'maps/texts/%C3%A9'), '200 text/plain; charset=utf-8 ü');
+  assert.equal(await texts.get('é'), 'ü');
+  await asked(member, 'POST', 'maps/people/bad', 'text');
+  const message = /^GridError: Cannot read the value of "bad" in "people" as JSON: Unexpected/;
+  await assert.rejects(people.get('bad'), message);
+  assert.throws(() => people.getSync(Buffer.from('bad')), message);
+  await assert.rejects(all(people), message);
+  assert.equal(await people.has('bad'), true);
+  await member.map('texts').set('bad', Buffer.of(0xc3));
+  await assert.rejects(texts.get('bad'), code('VALUE_UNREADABLE'));
+});
+
+test('a map is an iterable of keys and values, also of those of more than 1 MiB', async () => {
+  const map = (await started()).map('m');
+  assert.deepEqual(await all(map), []);
+  await map.set('small', 'v', { contentType: 'a/b' });
+  await map.set('large', Buffer.alloc(1_048_577));
+  const found = new Map<string, string>();
+  for await (const [key, { value, contentType }] of map) {
+    found.set(`${key}`, `${value.length} ${contentType}`);
+  }
+  assert.deepEqual(Object.fromEntries(found), { small: '1 a/b', large: '1048577 undefined' });
+  const keys = new Set<string>();
+  for await (const [key] of map) {
+    keys.add(`${key}`);
+    await map.clear();
+  }
+  assert.ok(keys.size <= 2);
+});
+
 test('the program and HTTP clients share a queue', async () => {
   const member = await started({ queues: { jobs: 2 } });
   const jobs = member.queue('jobs');
@@ -238,7 +320,10 @@ test('the program and HTTP clients share a queue', async () => {
   assert.equal(await jobs.offer('three'), false);
   assert.equal(await jobs.size(), 2);
   assert.equal(await asked(member, 'DELETE', 'queues/jobs/0'), '200 text/plain one');
-  assert.deepEqual(await jobs.poll(), { value: Buffer.from('two'), contentType: undefined });
+  assert.deepEqual(
+    { ...(await jobs.poll()) },
+    { value: Buffer.from('two'), contentType: undefined },
+  );
   const waiting = [jobs.poll(60), jobs.poll(60)];
   assert.equal(await asked(member, 'POST', 'queues/jobs', 'three'), '200');
   await jobs.offer('four');
@@ -431,7 +516,7 @@ test('a member that cannot start leaves no timer', async () => {
   const lock = new DirectoryLock(dataDir);
   await lock.acquire();
   const timers = countTimers();
-  const inUse = { code: 'EADDRINUSE' };
+  const inUse = { name: 'GridError', code: 'ADDRESS_IN_USE' };
   try {
     await assert.rejects(startMember({ port }), inUse);
     await assert.rejects(startMember({ port: 0, healthPort: port }), inUse);

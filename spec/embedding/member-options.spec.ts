@@ -12,14 +12,18 @@ import { SETTING_FLAGS } from '../../src/member/settings.ts';
 
 const load = async (options: MemberOptions) => (await loadConfig(configRequestOf(options))).config;
 
+type OtherOption = 'config' | 'environment' | 'log' | 'signal' | 'listen' | 'on';
+
 /** Every option; the compiler reports a missing option or a wrong type. */
-const ALL: Required<Omit<MemberOptions, 'config' | 'environment' | 'log'>> = {
+const ALL: Required<Omit<MemberOptions, OtherOption>> = {
   host: '127.0.0.2',
   port: 0,
   healthPort: 0,
   groups: ['DATA'],
   disabledGroups: ['CLUSTER_READ'],
   queues: { jobs: 7, 'a=b': 3 },
+  sync: 'always',
+  maps: { sessions: { timeToLiveSeconds: 60, maxIdleSeconds: 30 }, 'a*': { maxIdleSeconds: 0 } },
   clusterName: 'c',
   instanceName: 'i',
   logLevel: 'FINE',
@@ -50,9 +54,9 @@ const ALL: Required<Omit<MemberOptions, 'config' | 'environment' | 'log'>> = {
 test('each flag has an option with the same meaning', async () => {
   assert.deepEqual(
     new Set(optionNames()),
-    new Set([...Object.keys(ALL), 'config', 'environment', 'log']),
+    new Set([...Object.keys(ALL), 'config', 'environment', 'log', 'signal', 'listen', 'on']),
   );
-  assert.equal(optionNames().length, new Set(SETTING_FLAGS.map(({ flag }) => flag.name)).size + 3);
+  assert.equal(optionNames().length, new Set(SETTING_FLAGS.map(({ flag }) => flag.name)).size + 8);
   const { engine, ...others } = ALL;
   assert.equal((await load({ engine })).engineUrl, engine);
   // Both options would store the data.
@@ -66,6 +70,15 @@ test('each flag has an option with the same meaning', async () => {
     [
       ['jobs', 7],
       ['a=b', 3],
+    ],
+  );
+  assert.equal(config.persistenceSync, 'always');
+  assert.deepEqual(
+    [...config.mapTimeToLiveSeconds, ...config.mapMaxIdleSeconds],
+    [
+      ['sessions', 60],
+      ['sessions', 30],
+      ['a*', 0],
     ],
   );
   assert.deepEqual(config.allowedHosts, ['a.example', '*.b.example']);
@@ -98,8 +111,10 @@ test('without options a member is like `serve` without a file, and ignores varia
 
 test('config is the content of a file, and options override it', async () => {
   const config = { grid: { 'cluster-name': 'c', network: { port: { port: 1 } }, map: { m: {} } } };
-  const { clusterName, port, host } = await load({ config, port: 2 });
-  assert.deepEqual([clusterName, port, host], ['c', 2, '0.0.0.0']);
+  const { clusterName, port, host, restEnabled } = await load({ config, port: 2 });
+  const chosen = { grid: { network: { 'rest-api': { enabled: false } } } };
+  assert.equal((await load({ config: chosen })).restEnabled, false);
+  assert.deepEqual([clusterName, port, host, restEnabled], ['c', 2, '127.0.0.1', true]);
 });
 
 for (const [options, fault] of [

@@ -4,59 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
-import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';
-import { GridMap } from '../../src/local/grid-map.ts';
-import { GridQueue } from '../../src/local/grid-queue.ts';
-import { LocalData } from '../../src/local/local-data.ts';
-import { LocalResults } from '../../src/local/local-results.ts';
-import { PlainBytes } from '../../src/local/plain-bytes.ts';
-import { FakeClock } from '../fake-clock.ts';
-
-/** Maps and queues on an engine whose disk syncs on command. */
-function onDisk() {
-  let isDurable = false;
-  const sink: MutationSink = {
-    admit: () => ADMITTED,
-    abandon() {},
-    record() {
-      isDurable = false;
-    },
-    durable: () => (isDurable ? Number.POSITIVE_INFINITY : 0),
-  };
-  const engine = new EmbeddedEngine({
-    ...{ partitionCount: 3, clock: new FakeClock(), sinks: [sink] },
-    queueCapacity: () => 10,
-  });
-  const delay = {
-    delaysAll: false,
-    delays: (partition: number, sequence: number) => engine.delays(partition, sequence),
-    sequences: () => engine.sequences(),
-  };
-  const answers = new LocalResults(delay);
-  const data = new LocalData({
-    ...{ engine, answers, cluster: { acceptsWrites: true, isCutOff: false }, waiting: new Set() },
-    lifetimes: { of: () => ({ timeToLiveMs: 0, maxIdleSeconds: 0 }) },
-  });
-  const name = new PlainBytes('name', 10).of('n');
-  const sync = () => {
-    isDurable = true;
-    answers.release();
-  };
-  return { answers, delay, sync, map: new GridMap(data, name), queue: new GridQueue(data, name) };
-}
-
-/** Returns the current state of promises: `delayed`, or the values they settled with. */
-async function seen(...promises: readonly Promise<unknown>[]): Promise<unknown[]> {
-  const settled = promises.map((promise) =>
-    promise.then(
-      (value) => (value as { value?: Buffer })?.value?.toString() ?? value,
-      (error) => error.code ?? error.message,
-    ),
-  );
-  await new Promise((resolve) => setImmediate(resolve));
-  return Promise.all(settled.map((each) => Promise.race([each, Promise.resolve('delayed')])));
-}
+import { onDisk, seen } from './data-on-disk.ts';
 
 test('a result is delivered when its data is on the disk', async () => {
   const { answers, sync, map } = onDisk();

@@ -1,6 +1,6 @@
 /** A lock of the program that embeds the member. Tested by member-locks.spec.ts. */
 /// <reference lib="esnext.disposable" preserve="true" />
-import type { GivingUp } from '../local/grid-queue.ts';
+import type { GivingUp } from '../local/known-options.ts';
 
 /** AbortSignal, or the part of it that a poll needs if the program's types have none. */
 export type LockSignal = typeof globalThis extends { AbortSignal: { prototype: infer Signal } }
@@ -12,6 +12,7 @@ export type LockSignal = typeof globalThis extends { AbortSignal: { prototype: i
  * With `await using`, it is released at the end of the block.
  */
 export class GridLock {
+  /** The name as text. */
   readonly name: string;
   /** Number that is later than that of every earlier holder of the lock. Below 2^53. */
   readonly fence: number;

@@ -3,6 +3,7 @@
  * session of its own, which this file keeps by heartbeats until the lock is released.
  */
 import { hostname } from 'node:os';
+import { valueFault } from '../base/argument-faults.ts';
 import { type Clock, TIMER_SECONDS_MAX } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import { EVERY_PARTITION } from '../base/partition-number.ts';
@@ -13,7 +14,7 @@ import { HELD, NO_SESSION, type TakenLock } from '../cp/cp-state.ts';
 import { KeptSession } from '../cp/kept-session.ts';
 import type { LockWaiter } from '../cp/lock-wait.ts';
 import { promised } from '../cp/steps.ts';
-import type { GivingUp } from '../local/grid-queue.ts';
+import { checkOptions, checkSignal, checkWait, type GivingUp } from '../local/known-options.ts';
 import { LocalName } from '../local/local-name.ts';
 import type { LocalResults } from '../local/local-results.ts';
 import { type BytesOrText, PlainBytes } from '../local/plain-bytes.ts';
@@ -21,11 +22,13 @@ import { GridLock } from './grid-lock.ts';
 
 /** Maximum length of the name of a group or a lock, in bytes. */
 const NAME_BYTES_MAX = 255;
+const LOCK_OPTIONS = ['group', 'waitSeconds', 'signal'];
 
+/** How to take a lock. */
 export interface LockOptions {
   /** CP group of the lock, 1 to 255 bytes; default `default`. */
   readonly group?: BytesOrText;
-  /** How long to wait for the lock, 0 to 2,147,483 seconds; no limit by default. */
+  /** Time to wait for the lock, 0 to 2,147,483 seconds, or Infinity, the default. */
   readonly waitSeconds?: number;
   /** Ends the wait, which then takes nothing and rejects with the signal's reason. */
   readonly signal?: GivingUp;
@@ -67,18 +70,14 @@ export class MemberLocks {
     this.#parts = parts;
   }
 
-  async take(
-    name: BytesOrText,
-    { group = 'default', waitSeconds = Number.POSITIVE_INFINITY, signal }: LockOptions,
-  ): Promise<GridLock> {
+  async take(name: BytesOrText, options: LockOptions): Promise<GridLock> {
+    checkOptions(options, LOCK_OPTIONS);
+    const { group = 'default', waitSeconds = Number.POSITIVE_INFINITY, signal } = options;
     const lock = nameIn(this.#names, name);
     const groupName = nameIn(this.#groups, group).span.toBuffer().toString('latin1');
-    if (groupName === METADATA) throw new TypeError('Cannot use group METADATA: it has no locks');
-    const isLimited = waitSeconds !== Number.POSITIVE_INFINITY;
-    if (isLimited && !(waitSeconds >= 0 && waitSeconds <= TIMER_SECONDS_MAX)) {
-      const range = `0 to ${TIMER_SECONDS_MAX}`;
-      throw new RangeError(`Cannot wait ${waitSeconds} seconds for a lock: not ${range}`);
-    }
+    if (groupName === METADATA) throw valueFault('Cannot use group METADATA: it has no locks');
+    checkWait(waitSeconds, TIMER_SECONDS_MAX, 'wait');
+    checkSignal(signal);
     if (signal?.aborted === true) throw signal.reason;
     this.#parts.check(lock.shown, 'lock');
     if (this.#end.signal.aborted) throw closed(lock);
@@ -247,7 +246,7 @@ export class MemberLocks {
 
 function nameIn(names: PlainBytes, name: BytesOrText): LocalName {
   const span = names.of(name);
-  if (span.length === 0) throw new TypeError('Cannot use an empty name');
+  if (span.length === 0) throw valueFault('Cannot use an empty name');
   return new LocalName(span);
 }
 

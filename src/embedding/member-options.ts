@@ -2,24 +2,35 @@
  * The options of a member that a program starts: the flags of `gridnode serve` as an object, and a
  * configuration file or its content.
  */
+import { shownValue, typeFault, valueFault } from '../base/argument-faults.ts';
+import { reasonOf } from '../base/errors.ts';
 import type { LogLevel } from '../base/log-level.ts';
 import type { Compatibility } from '../config/compatibility.ts';
 import type { EndpointGroup } from '../config/endpoint-group.ts';
-import { hintOf, nearestNames } from '../config/nearest-name.ts';
 import {
   type Assignment,
   assignmentsOf,
   optionName,
   type SettingFlag,
 } from '../config/setting-table.ts';
+import { checkOptions, checkSignal, type GivingUp } from '../local/known-options.ts';
 import type { ConfigRequest } from '../member/load.ts';
 import { SETTING_FLAGS } from '../member/settings.ts';
+import type { MemberEvents } from './member-events.ts';
 import type { ProgramLog } from './program-log.ts';
 
 /** A number of bytes, or a text such as `256m`; k, m and g are powers of 1,024. */
 export type Bytes = number | string;
 /** An endpoint group in any case; `all` means every group. */
 export type GroupName = EndpointGroup | 'all';
+
+/** Lifetimes of a map's entries. */
+export interface MapSettings {
+  /** Seconds until an entry expires after it was written; 0 for never. Up to 2^31-1. */
+  readonly timeToLiveSeconds?: number;
+  /** Seconds without a read or write until an entry expires; 0 for never. Up to 2^31-1. */
+  readonly maxIdleSeconds?: number;
+}
 
 /**
  * The flags of `gridnode serve` in camel case, with the same ranges and defaults. These options
@@ -28,12 +39,26 @@ export type GroupName = EndpointGroup | 'all';
 export interface MemberOptions {
   /**
    * Path of a configuration file, YAML or XML, or its content as an object that includes the root.
+   * With an object, the defaults are those without a file.
    */
   readonly config?: string | object;
   /** Environment variables: settings (`GRID_…`) and values of `${…}` in a file; default none. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** Logger of the member, such as a pino logger; by default nothing is logged. */
   readonly log?: ProgramLog;
+  /** Gives the start up: it rejects with the signal's reason. No effect once the member has started. */
+  readonly signal?: GivingUp;
+  /** Whether the member listens on its ports; default true. Without, only the program has its data. */
+  readonly listen?: boolean;
+  /** Listeners of events from the start on. */
+  readonly on?: Partial<MemberEvents>;
+  /**
+   * When written data is synced: before the result, at intervals, or when the system does; default
+   * `interval`. Needs `dataDir`, or persistence in `config`.
+   */
+  readonly sync?: 'always' | 'interval' | 'never';
+  /** Lifetimes of the entries of each map, by name or by pattern with `*`. */
+  readonly maps?: Readonly<Record<string, MapSettings>>;
   /**
    * Address or host name to listen on; default 127.0.0.1 without a file, all interfaces with one.
    */
@@ -121,8 +146,12 @@ const PLURALS: ReadonlyMap<string, string> = new Map([
   ['queue', 'queues'],
 ]);
 
+/** Options of the start, not of the configuration. */
+const OF_START: readonly string[] = ['environment', 'log', 'signal', 'listen', 'on'];
 /** Options that are not flags of settings. */
-const OTHERS: readonly string[] = ['config', 'environment', 'log'];
+const OTHERS: readonly string[] = ['config', 'sync', 'maps', ...OF_START];
+/** Settings of a map, by option. */
+const MAP_KEYS = { timeToLiveSeconds: 'mapTimeToLiveSeconds', maxIdleSeconds: 'mapMaxIdleSeconds' };
 
 /** Returns every flag, by the option's name. */
 function flagsByOption(): ReadonlyMap<string, SettingFlag> {
@@ -145,18 +174,60 @@ export function optionNames(): readonly string[] {
  * configuration is loaded. @internal
  */
 export function configRequestOf(options: MemberOptions): ConfigRequest {
-  const { config, environment = {} } = options;
+  checkOptions(options, optionNames(), 'options of a member');
+  const { config, environment = {}, maps = {}, sync } = options;
   const flagByName = flagsByOption();
   const flags = Object.entries(options).flatMap(([name, value]) => {
-    if (value === undefined || OTHERS.includes(name)) return [];
     const flag = flagByName.get(name);
-    if (flag === undefined) {
-      const hint = hintOf(nearestNames(name, optionNames()));
-      throw new TypeError(`Cannot use option ${JSON.stringify(name)}: no such option${hint}`);
-    }
+    if (value === undefined || flag === undefined) return [];
     return textsOf(name, value).flatMap((text) => assignmentsOf(flag, text));
   });
-  return { file: fileOf(config), environment: { ...environment }, flags: inOrder(flags) };
+  if (sync !== undefined) flags.push(assignment('persistenceSync', 'sync', sync));
+  checkStart(options);
+  const all = [...inOrder(flags), ...assignmentsOfMaps(maps)];
+  return { file: fileOf(config), environment: { ...environment }, flags: all };
+}
+
+/** Throws TypeError for wrong options of the start; listeners are checked where they are added. */
+function checkStart(options: MemberOptions): void {
+  const { environment = {}, log, signal, listen = true } = options;
+  if (!isPlainObject(environment)) {
+    throw typeFault(`Cannot use environment ${shownValue(environment)}: not an object`);
+  }
+  for (const [name, value] of Object.entries(environment)) {
+    if (value === undefined || typeof value === 'string') continue;
+    throw typeFault(`Cannot use ${name} ${shownValue(value)} in environment: not text`);
+  }
+  if (log !== undefined && typeof (log as ProgramLog | null)?.child !== 'function') {
+    throw typeFault('Cannot use log: it has no child(), which a pino logger has');
+  }
+  checkSignal(signal);
+  if (typeof listen !== 'boolean') {
+    throw typeFault(`Cannot use listen ${shownValue(listen)}: not true or false`);
+  }
+  if (listen) return;
+  for (const name of ['port', 'healthPort'] as const) {
+    const port = options[name];
+    if (port !== undefined) {
+      throw valueFault(`Cannot use ${name} ${shownValue(port)}: listen is false`);
+    }
+  }
+}
+
+function assignmentsOfMaps(maps: Exclude<MemberOptions['maps'], undefined>): Assignment[] {
+  if (!isPlainObject(maps)) throw typeFault(`Cannot use maps ${shownValue(maps)}: not an object`);
+  return Object.entries<object>(maps).flatMap(([map, settings]) => {
+    checkOptions(settings, Object.keys(MAP_KEYS), `map ${shownValue(map)}`);
+    return Object.entries(settings).flatMap(([name, value]) => {
+      if (value === undefined) return [];
+      const key = MAP_KEYS[name as keyof typeof MAP_KEYS];
+      return [{ ...assignment(key, `maps.${map}.${name}`, value), name: map }];
+    });
+  });
+}
+
+function assignment(key: string, option: string, value: unknown): Assignment {
+  return { key, text: textOf(option, value), source: { kind: 'flag', name: option } };
 }
 
 /**
@@ -175,11 +246,21 @@ function optionOf(flag: string): string {
 
 function fileOf(config: string | object | undefined): ConfigRequest['file'] {
   if (config === undefined || typeof config === 'string') return config;
-  if (config === null || typeof config !== 'object') {
-    throw new TypeError(`Cannot use config ${String(config)}: not a path or an object`);
+  if (!isPlainObject(config)) {
+    throw typeFault(`Cannot use config ${shownValue(config)}: not a path or an object`);
   }
-  // JSON is a subset of YAML.
-  return { text: JSON.stringify(config, null, 2) };
+  try {
+    // JSON is a subset of YAML.
+    return { text: JSON.stringify(config, noFunctions, 2), keepsDefaults: true };
+  } catch (cause) {
+    const [reason] = reasonOf(cause).split('\n', 1);
+    throw typeFault(`Cannot use config: it has no JSON text: ${reason}`, { cause });
+  }
+}
+
+function noFunctions(name: string, value: unknown): unknown {
+  if (typeof value === 'function') throw new TypeError(`${shownValue(name)} is a function`);
+  return value;
 }
 
 /** Returns the option's value as one or more values of the flag. */
@@ -192,15 +273,14 @@ function textsOf(name: string, value: unknown): readonly string[] {
   }
   if (name === 'groups' || name === 'disabledGroups') {
     if (Array.isArray(value)) return value.map((group) => textOf(name, group));
-    throw new TypeError(`Cannot use ${name} ${JSON.stringify(value)}: not an array of names`);
+    throw typeFault(`Cannot use ${name} ${shownValue(value)}: not an array of names`);
   }
   return [textOf(name, value)];
 }
 
 function textOf(name: string, value: unknown): string {
   if (typeof value === 'string' || typeof value === 'number') return String(value);
-  const seen = typeof value === 'bigint' ? `${value}n` : JSON.stringify(value);
-  throw new TypeError(`Cannot use ${name} ${seen ?? typeof value}: not text or a number`);
+  throw typeFault(`Cannot use ${name} ${shownValue(value)}: not text or a number`);
 }
 
 function isPlainObject(value: unknown): value is object {

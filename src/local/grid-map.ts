@@ -1,20 +1,24 @@
 /** A map of the member, for the program that embeds the member. Tested by local-results.spec.ts. */
 import assert from 'node:assert';
+import { rangeFault, shownValue, valueFault } from '../base/argument-faults.ts';
 import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
 import type { Condition } from '../engine/condition.ts';
 import { isInt64 } from '../engine/decimal.ts';
 import {
   APPLIED,
+  FOUND,
   type Lifetime,
   NO_NUMBER,
   type OperationResult,
   type Receiver,
 } from '../engine/engine.ts';
-import { conditionOf, INVALID_MATCH, tagOf } from '../engine/entity-tag.ts';
-import type { LocalData, StoredEntry, StoredValue } from './local-data.ts';
+import { ANY, conditionOf, INVALID_MATCH, tagOf } from '../engine/entity-tag.ts';
+import { checkOptions } from './known-options.ts';
+import type { LocalData } from './local-data.ts';
 import { type ListedEntry, type ListOptions, listEntries, listKeys } from './local-lists.ts';
 import { LocalName } from './local-name.ts';
+import { type StoredBytes, type StoredEntry, StoredValue, type ValueForm } from './local-values.ts';
 import type { BytesOrText } from './plain-bytes.ts';
 
 /**
@@ -54,19 +58,25 @@ export interface SetOptions extends ChangeConditions {
  * DISK_FULL, DISK_ERROR, DISK_FAILED, OUTCOME_UNKNOWN, CLUSTER_PASSIVE, ENGINE_CLOSED; with
  * TypeError or RangeError for an invalid key, value or option. Operations take effect in the order of
  * the calls.
+ *
+ * `Written` and `Read`: types of the values in calls and in results. Those of a map of text or JSON
+ * are the program's own; a read of any other value rejects with GridError VALUE_UNREADABLE.
  */
-export class GridMap {
+export class GridMap<Written = BytesOrText, Read = StoredValue> {
+  /** The name as text. */
   readonly name: string;
   readonly #fullName: LocalName;
   readonly #name: Span;
   /** The name as shown in messages. */
   readonly #shown: string;
   readonly #data: LocalData;
+  readonly #form: ValueForm<Written, Read>;
   readonly #syncGet = new SyncReceiver((data, answer) => data.found(answer));
   readonly #syncSet = new SyncReceiver((_, answer) => etagOf(answer));
 
   /** @internal */
-  constructor(data: LocalData, name: Span) {
+  constructor(data: LocalData, name: Span, form: ValueForm<Written, Read>) {
+    this.#form = form;
     this.#fullName = new LocalName(name);
     const { span, text, shown } = this.#fullName;
     this.name = text;
@@ -75,38 +85,40 @@ export class GridMap {
     this.#data = data;
   }
 
-  /** Returns the value, or undefined. */
-  get(key: BytesOrText): Promise<StoredValue | undefined> {
-    const data = this.#data;
-    return data.ask(
-      this.#shown,
-      undefined,
-      (receiver) => data.engine.get(this.#name, data.keys.of(key), receiver),
-      (answer) => data.found(answer),
-    );
+  /** Resolves with the value, or with undefined. */
+  get(key: BytesOrText): Promise<Read | undefined> {
+    return this.#ask(key, (answer) => {
+      const found = this.#data.found(answer);
+      if (found === undefined) return undefined;
+      try {
+        return this.#read(key, found);
+      } catch (error) {
+        return error as GridError;
+      }
+    });
   }
 
-  /** Returns the entry: its value, entity tag and lifetime; or undefined. */
+  /** Resolves with whether there is an entry. Counts as a read. */
+  has(key: BytesOrText): Promise<boolean> {
+    return this.#ask(key, ({ outcome }) => outcome === FOUND);
+  }
+
+  /** Resolves with the entry: its bytes, entity tag and lifetime; or with undefined. */
   getEntry(key: BytesOrText): Promise<StoredEntry | undefined> {
-    const data = this.#data;
-    return data.ask(
-      this.#shown,
-      undefined,
-      (receiver) => data.engine.get(this.#name, data.keys.of(key), receiver),
-      (answer) => data.foundEntry(answer),
-    );
+    return this.#ask(key, (answer) => this.#data.foundEntry(answer));
   }
 
   /**
    * Returns the value, or undefined, synchronously. Unlike `get` it does not wait for the disk: the
    * value may be lost in a crash. Throws the errors that the promises reject with.
    */
-  getSync(key: BytesOrText): StoredValue | undefined {
+  getSync(key: BytesOrText): Read | undefined {
     const data = this.#data;
     data.check(this.#shown);
     const receiver = this.#syncGet.begin(data, this.#shown);
     data.engine.get(this.#name, data.keys.of(key), receiver);
-    return receiver.end();
+    const found = receiver.end();
+    return found === undefined ? undefined : this.#read(key, found);
   }
 
   /**
@@ -115,7 +127,7 @@ export class GridMap {
    */
   set(
     key: BytesOrText,
-    value: BytesOrText,
+    value: Written,
     options: SetOptions = NO_OPTIONS,
   ): Promise<string | undefined> {
     return this.#data.ask(
@@ -131,11 +143,7 @@ export class GridMap {
    * the disk: when it returns, `get` finds the value, but a crash before the next sync may undo the
    * change. Throws the errors that the promises reject with.
    */
-  setSync(
-    key: BytesOrText,
-    value: BytesOrText,
-    options: SetOptions = NO_OPTIONS,
-  ): string | undefined {
+  setSync(key: BytesOrText, value: Written, options: SetOptions = NO_OPTIONS): string | undefined {
     const data = this.#data;
     data.check(this.#shown, 'set in');
     const receiver = this.#syncSet.begin(data, this.#shown);
@@ -167,8 +175,8 @@ export class GridMap {
   }
 
   /**
-   * Removes the entry, if it exists. Resolves with false if the entry did not meet the conditions, else
-   * with true.
+   * Removes the entry. Resolves with whether it did: with false if there was no entry, or if it did not
+   * meet the conditions.
    */
   delete(key: BytesOrText, conditions: ChangeConditions = NO_OPTIONS): Promise<boolean> {
     const data = this.#data;
@@ -176,7 +184,11 @@ export class GridMap {
       this.#shown,
       'delete from',
       (receiver) => {
-        const condition = conditionFrom(conditions);
+        checkOptions(conditions, CONDITIONS);
+        // Without an entry the condition fails: nothing changes either way.
+        const condition = conditionFrom(
+          'ifMatch' in conditions ? conditions : { ...conditions, ifMatch: ANY },
+        );
         data.engine.delete(this.#name, data.keys.of(key), condition, receiver);
       },
       isApplied,
@@ -205,7 +217,7 @@ export class GridMap {
    * an embedded engine exactly once. The map may change meanwhile. Each step rejects with the errors
    * that `get` rejects with.
    */
-  keys(options: ListOptions = {}): AsyncIterableIterator<Uint8Array> {
+  keys(options: ListOptions = {}): AsyncIterableIterator<StoredBytes> {
     return listKeys(this.#data, this.#fullName, options);
   }
 
@@ -214,9 +226,44 @@ export class GridMap {
     return listEntries(this.#data, this.#fullName, options);
   }
 
-  #set(key: BytesOrText, value: BytesOrText, options: SetOptions, receiver: Receiver): void {
+  /**
+   * Iterates over the keys and values, as `keys` does over keys. Unlike `entries` it also returns
+   * values of more than 1 MiB.
+   */
+  async *[Symbol.asyncIterator](): AsyncIterableIterator<[key: StoredBytes, value: Read]> {
+    for await (const { key, value, contentType } of this.entries()) {
+      const found =
+        value === undefined
+          ? await this.#ask(key, (answer) => this.#data.found(answer))
+          : new StoredValue(value as Buffer, contentType);
+      if (found !== undefined) yield [key, this.#read(key, found)];
+    }
+  }
+
+  /** Gets the entry; see LocalData.ask. */
+  #ask<Result>(
+    key: BytesOrText,
+    read: (answer: OperationResult) => Result | GridError,
+  ): Promise<Result> {
+    const data = this.#data;
+    return data.ask(
+      this.#shown,
+      undefined,
+      (receiver) => data.engine.get(this.#name, data.keys.of(key), receiver),
+      read,
+    );
+  }
+
+  #read(key: BytesOrText, found: StoredValue): Read {
+    const nameOf = () => `the value of ${shownValue(textOf(key))} in ${this.#shown}`;
+    return this.#form.read(found, nameOf);
+  }
+
+  #set(key: BytesOrText, written: Written, options: SetOptions, receiver: Receiver): void {
     const { engine, keys, values, contentTypes, lifetimes } = this.#data;
-    const { contentType = '' } = options;
+    if (options !== NO_OPTIONS) checkOptions(options, SET_OPTIONS);
+    const { contentType = this.#form.contentType } = options;
+    const value = this.#form.write(written);
     const lifetime = lifetimeOf(options, lifetimes.of(this.#name));
     const condition = conditionFrom(options);
     const type = contentTypes.bytesOf(contentType);
@@ -265,6 +312,8 @@ class SyncReceiver<Result> implements Receiver {
 }
 
 const NO_OPTIONS: SetOptions = {};
+const CONDITIONS: readonly string[] = ['ifMatch', 'ifNoneMatch'];
+const SET_OPTIONS = ['contentType', 'timeToLiveSeconds', 'maxIdleSeconds', ...CONDITIONS];
 const LIFETIME_MAX = 2 ** 31 - 1;
 
 function lifetimeOf(options: SetOptions, configured: Lifetime): Lifetime {
@@ -285,7 +334,9 @@ function checkSeconds(option: string, seconds: number | undefined): void {
     (Number.isInteger(seconds) && seconds >= 0 && seconds <= LIFETIME_MAX)
   )
     return;
-  throw new RangeError(`Cannot use ${option} ${seconds}: not an integer from 0 to ${LIFETIME_MAX}`);
+  throw rangeFault(
+    `Cannot use ${option} ${shownValue(seconds)}: not an integer from 0 to ${LIFETIME_MAX}`,
+  );
 }
 
 /**
@@ -306,13 +357,14 @@ function conditionFrom(conditions: ChangeConditions): Condition {
 }
 
 function tagFault(option: string, value: unknown): TypeError {
-  const seen = JSON.stringify(value);
-  return new TypeError(`Cannot use ${option} ${seen}: neither * nor 1 to 16 entity tags in quotes`);
+  const seen = shownValue(value);
+  return valueFault(`Cannot use ${option} ${seen}: neither * nor 1 to 16 entity tags in quotes`);
 }
 
 function checkAddend(by: unknown): void {
   if (typeof by === 'bigint' && isInt64(by)) return;
-  throw new RangeError(`Cannot add ${String(by)}: not a bigint of 64 bits`);
+  const message = `Cannot add ${typeof by === 'bigint' ? by : shownValue(by)}: not a bigint of 64 bits`;
+  throw rangeFault(message);
 }
 
 /** Returns the new tag of a set entry; undefined if it did not meet the conditions. */
@@ -322,6 +374,10 @@ function etagOf({ outcome, version }: OperationResult): string | undefined {
 
 function isApplied({ outcome }: OperationResult): boolean {
   return outcome === APPLIED;
+}
+
+function textOf(key: BytesOrText): string {
+  return typeof key === 'string' ? key : Buffer.from(key).toString();
 }
 
 function nothing(): void {}

@@ -1,25 +1,29 @@
 /**
  * A queue of the member, for the program that embeds the member. Tested by local-results.spec.ts.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { TIMER_SECONDS_MAX } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
-import type { Span } from '../base/span.ts';
+import { Span } from '../base/span.ts';
 import { NO_HOLD, NO_TICKET, NOBODY, type OperationResult, QUEUE_FULL } from '../engine/engine.ts';
-import type { LocalData, LocalWait, StoredValue } from './local-data.ts';
+import { checkOptions, checkSignal, checkWait, type GivingUp } from './known-options.ts';
+import type { LocalData, LocalWait } from './local-data.ts';
 import { LocalName } from './local-name.ts';
+import type { StoredValue } from './local-values.ts';
 import type { BytesOrText } from './plain-bytes.ts';
+import { QueueItems } from './queue-items.ts';
 
 /** Properties of an item. */
 export interface OfferOptions {
   /** Content type sent to HTTP clients; none by default. At most 8,192 characters of Latin-1. */
   readonly contentType?: string;
-}
-
-/** The part of an AbortSignal that a poll needs. */
-export interface GivingUp {
-  readonly aborted: boolean;
-  readonly reason: unknown;
-  addEventListener(type: 'abort', listener: () => void): void;
-  removeEventListener(type: 'abort', listener: () => void): void;
+  /**
+   * Time to wait for room in a full queue, 0 to 2,147,483 seconds, or Infinity; default 0. Only in
+   * a member that stores its queues itself.
+   */
+  readonly waitSeconds?: number;
+  /** Ends the wait, which then adds nothing and rejects with the signal's reason. */
+  readonly signal?: GivingUp;
 }
 
 export interface PollOptions {
@@ -29,6 +33,9 @@ export interface PollOptions {
 
 /** Maximum time for which a poll waits, in seconds. */
 const POLL_SECONDS_MAX = 2 ** 31 - 1;
+const POLL_OPTIONS = ['signal'];
+const OFFER_OPTIONS = ['contentType', 'waitSeconds', 'signal'];
+const NO_OPTIONS = {};
 
 /**
  * Items are returned in the order in which they were offered, each once, to this program or to an
@@ -37,7 +44,9 @@ const POLL_SECONDS_MAX = 2 ** 31 - 1;
  * an HTTP client would be sent the item.
  */
 export class GridQueue {
+  /** The name as text. */
   readonly name: string;
+  readonly #fullName: LocalName;
   readonly #name: Span;
   /** The name as shown in messages. */
   readonly #shown: string;
@@ -45,19 +54,38 @@ export class GridQueue {
 
   /** @internal */
   constructor(data: LocalData, name: Span) {
-    const { span, text, shown } = new LocalName(name);
+    this.#fullName = new LocalName(name);
+    const { span, text, shown } = this.#fullName;
     this.name = text;
     this.#name = span;
     this.#shown = shown;
     this.#data = data;
   }
 
-  /** Appends an item. Resolves with false if the queue is full; then nothing was added. */
-  offer(value: BytesOrText, { contentType = '' }: OfferOptions = {}): Promise<boolean> {
+  /**
+   * Appends an item. Resolves with false if the queue is full, also after `waitSeconds`; then nothing
+   * was added. Offers that wait are made in their order. Rejects with DATA_ELSEWHERE if an offer is to
+   * wait and servers store the queue.
+   */
+  async offer(value: BytesOrText, options: OfferOptions = NO_OPTIONS): Promise<boolean> {
     const data = this.#data;
-    return data.ask(
+    if (options !== NO_OPTIONS) checkOptions(options, OFFER_OPTIONS);
+    const { contentType = '', waitSeconds = 0, signal } = options;
+    checkWait(waitSeconds, TIMER_SECONDS_MAX, 'wait');
+    checkSignal(signal);
+    if (signal?.aborted === true) throw signal.reason;
+    const action = 'offer to';
+    if (waitSeconds > 0) {
+      data.check(this.#shown, action);
+      const stored = data.storedQueues(`wait to ${action} ${this.#shown}`);
+      const bytes = data.values.copyOf(value);
+      const type = Span.of(data.contentTypes.bytesOf(contentType).toBuffer());
+      const item = { queue: this.#fullName, value: bytes, contentType: type, waitSeconds, signal };
+      return await data.offerWaits.offer(item, stored);
+    }
+    return await data.ask(
       this.#shown,
-      'offer to',
+      action,
       (receiver) => {
         const type = data.contentTypes.bytesOf(contentType);
         data.engine.offer(this.#name, data.values.of(value), type, receiver);
@@ -68,18 +96,65 @@ export class GridQueue {
 
   /**
    * Removes and returns the first item. Resolves with undefined if there is none within this many
-   * seconds (0 to 2^31-1, fractions allowed), or if the member ends.
+   * seconds (0 to 2^31-1, fractions allowed, or Infinity), or if the member ends.
    */
-  poll(seconds = 0, { signal }: PollOptions = {}): Promise<StoredValue | undefined> {
+  poll(seconds = 0, options: PollOptions = NO_OPTIONS): Promise<StoredValue | undefined> {
     return new Promise((resolve, reject) => {
-      if (!(seconds >= 0 && seconds <= POLL_SECONDS_MAX)) {
-        throw new RangeError(`Cannot poll for ${seconds} seconds: not 0 to ${POLL_SECONDS_MAX}`);
-      }
+      checkWait(seconds, POLL_SECONDS_MAX, 'poll for');
+      checkOptions(options, POLL_OPTIONS);
+      const { signal } = options;
+      checkSignal(signal);
       if (signal?.aborted === true) throw signal.reason;
       this.#data.check(this.#shown, 'poll');
       const poll = new Poll(this.#data, this.#shown, resolve, reject, signal);
-      poll.begin(this.#name, seconds * 1000);
+      poll.begin(this.#name, Math.min(seconds, POLL_SECONDS_MAX) * 1000);
     });
+  }
+
+  /** Resolves with the item that the next poll would return, which remains, or with undefined. */
+  peek(): Promise<StoredValue | undefined> {
+    const data = this.#data;
+    return data.ask(
+      this.#shown,
+      undefined,
+      (receiver) => data.engine.peek(this.#name, receiver),
+      (answer) => data.found(answer),
+    );
+  }
+
+  /**
+   * Returns an iterator over the items, which removes each one as `poll` does, and waits for more. It
+   * ends when the member ends, and rejects with the reason of `signal`. Leaving the loop takes no
+   * further item.
+   */
+  items(options: PollOptions = NO_OPTIONS): AsyncIterableIterator<StoredValue> {
+    checkOptions(options, POLL_OPTIONS);
+    checkSignal(options.signal);
+    const poll = (signal: GivingUp) => this.poll(Number.POSITIVE_INFINITY, { signal });
+    return new QueueItems(poll, options.signal);
+  }
+
+  /**
+   * Removes the items that were offered before the call, in steps, and resolves with their number. An
+   * item that another poll has taken but not received may still return. Rejects with DATA_ELSEWHERE if
+   * servers store the queue; if it rejects with another code, some items may be removed.
+   */
+  async clear(): Promise<number> {
+    const data = this.#data;
+    data.check(this.#shown, 'clear');
+    const stored = data.storedQueues(`clear ${this.#shown}`);
+    const end = stored.queueEnd(this.#name);
+    let total = 0;
+    for (let count = -1; count !== 0; total += count) {
+      count = await data.ask(
+        this.#shown,
+        'clear',
+        (receiver) => stored.removeItems(this.#name, end, receiver),
+        (answer) => answer.count,
+      );
+      await nextTurn();
+    }
+    return total;
   }
 
   /** Returns the number of items. */

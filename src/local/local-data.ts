@@ -3,9 +3,11 @@
  * operation is the one that an HTTP client would get, and is not delivered earlier.
  * Tested by local-results.spec.ts.
  */
+import type { Clock } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
 import type { Cluster, Waiter } from '../cluster/cluster.ts';
+import { pathOf } from '../config/setting.ts';
 import {
   type Engine,
   FOUND,
@@ -13,39 +15,31 @@ import {
   type OperationResult,
   type Receiver,
 } from '../engine/engine.ts';
+import { ENGINE_SETTINGS } from '../engine/engine-settings.ts';
 import { tagOf } from '../engine/entity-tag.ts';
 import { failureCode } from '../engine/failure-code.ts';
+import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { LocalResults } from './local-results.ts';
+import { StoredEntry, StoredValue } from './local-values.ts';
+import { OfferWaits } from './offer-waits.ts';
 import { ContentTypes, KEY_BYTES_MAX, PlainBytes, VALUE_BYTES_MAX } from './plain-bytes.ts';
-
-/** A value of a map, or an item of a queue. */
-export interface StoredValue {
-  /** A Buffer with a copy of the stored bytes. */
-  readonly value: Uint8Array;
-  /** The content type stored with the value; undefined for none. */
-  readonly contentType: string | undefined;
-}
-
-/** An entry of a map. */
-export interface StoredEntry extends StoredValue {
-  /** Entity tag, as in the field ETag over HTTP, with its quotes. It changes with each write. */
-  readonly etag: string;
-  /** Time left of the time to live, in seconds, rounded up; 0 for no limit. */
-  readonly timeToLiveSeconds: number;
-  /** Seconds without a read or write until the entry expires; 0 for no limit. */
-  readonly maxIdleSeconds: number;
-}
 
 /** The engine, and the checks before each operation. @internal */
 interface LocalParts {
   readonly engine: Engine;
+  readonly clock: Clock;
   readonly cluster: Pick<Cluster, 'acceptsWrites' | 'isCutOff'>;
   /** Lifetimes of a map's entries if the program specifies none. */
   readonly lifetimes: { of(map: Span): Lifetime };
   readonly answers: LocalResults;
-  /** Waiting polls. */
+  /** Waiting polls and offers. */
   readonly waiting: Set<Waiter>;
+  /** The engine, if it stores the data in this member. */
+  readonly stored: StoredQueues | undefined;
 }
+
+/** The operations on queues that only an engine which stores the data in this member has. @internal */
+export type StoredQueues = Pick<StoredEngine, 'queueEnd' | 'removeItems' | 'awaitRoom'>;
 
 /** The services of a member for its maps and queues, shared by all of them. @internal */
 export class LocalData {
@@ -56,21 +50,30 @@ export class LocalData {
   readonly prefixes = new PlainBytes('prefix', KEY_BYTES_MAX);
   readonly values = new PlainBytes('value', VALUE_BYTES_MAX);
   readonly contentTypes = new ContentTypes();
+  readonly offerWaits: OfferWaits;
   readonly #parts: LocalParts;
-  readonly #polls = new Set<LocalWait>();
+  readonly #waits = new Set<LocalWait>();
   #isClosed = false;
 
   constructor(parts: LocalParts) {
     this.engine = parts.engine;
     this.lifetimes = parts.lifetimes;
     this.answers = parts.answers;
+    this.offerWaits = new OfferWaits(this, parts.clock);
     this.#parts = parts;
   }
 
-  /** Ends waiting polls without an item and refuses all further operations. */
+  /** Ends waiting polls and offers, and refuses all further operations. */
   close(): void {
     this.#isClosed = true;
-    for (const poll of this.#polls) poll.finish();
+    for (const wait of this.#waits) wait.finish();
+  }
+
+  /** Returns the stored queues. Throws GridError DATA_ELSEWHERE if servers store them. */
+  storedQueues(action: string): StoredQueues {
+    const { stored } = this.#parts;
+    if (stored !== undefined) return stored;
+    throw new GridError('DATA_ELSEWHERE', { action, setting: pathOf(ENGINE_SETTINGS.engineUrl) });
   }
 
   /**
@@ -88,17 +91,17 @@ export class LocalData {
   }
 
   /**
-   * Registers a waiting poll until `leave`, so that it ends when the member ends or the cluster
-   * becomes PASSIVE.
+   * Registers a waiting poll or offer until `leave`, so that it ends when the member ends or the
+   * cluster becomes PASSIVE.
    */
-  enter(poll: LocalWait): void {
-    this.#polls.add(poll);
-    this.#parts.waiting.add(poll);
+  enter(wait: LocalWait): void {
+    this.#waits.add(wait);
+    this.#parts.waiting.add(wait);
   }
 
-  leave(poll: LocalWait): void {
-    this.#polls.delete(poll);
-    this.#parts.waiting.delete(poll);
+  leave(wait: LocalWait): void {
+    this.#waits.delete(wait);
+    this.#parts.waiting.delete(wait);
   }
 
   /**
@@ -116,7 +119,7 @@ export class LocalData {
     const { bytes, start, end } = value;
     const copy = Buffer.allocUnsafe(end - start);
     bytes.copy(copy, 0, start, end);
-    return { value: copy, contentType: this.contentTypes.textOf(contentType) };
+    return new StoredValue(copy, this.contentTypes.textOf(contentType));
   }
 
   /** Returns a copy of the entry of FOUND; undefined for any other outcome. */
@@ -125,7 +128,7 @@ export class LocalData {
     if (found === undefined) return undefined;
     const { version, timeToLiveMs, maxIdleSeconds } = answer;
     const timeToLiveSeconds = Math.ceil(timeToLiveMs / 1000);
-    return { ...found, etag: tagOf(version), timeToLiveSeconds, maxIdleSeconds };
+    return new StoredEntry(found, tagOf(version), timeToLiveSeconds, maxIdleSeconds);
   }
 
   /**
@@ -162,8 +165,8 @@ export class LocalData {
   }
 }
 
-/** A waiting poll. @internal */
+/** A waiting poll or offer. @internal */
 export interface LocalWait extends Waiter {
-  /** Ends the poll without an item, because the member ends. */
+  /** Ends the wait because the member ends. */
   finish(): void;
 }

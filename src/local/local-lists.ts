@@ -6,8 +6,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Span } from '../base/span.ts';
 import { LIST_COUNT_MAX, LIST_START, NOT_COUNTED, type Receiver } from '../engine/engine.ts';
-import type { LocalData, StoredEntry } from './local-data.ts';
+import { checkOptions } from './known-options.ts';
+import type { LocalData } from './local-data.ts';
 import type { LocalName } from './local-name.ts';
+import type { StoredBytes, StoredEntry } from './local-values.ts';
 import type { BytesOrText } from './plain-bytes.ts';
 
 export interface ListOptions {
@@ -17,8 +19,8 @@ export interface ListOptions {
 
 /** A map in a list. */
 export interface ListedMap {
-  /** A Buffer with the bytes of the name. */
-  readonly name: Uint8Array;
+  /** The bytes of the name. */
+  readonly name: StoredBytes;
   /** Number of entries, above 0. */
   readonly size: number;
   /** Bytes that the entries occupy; undefined if they are stored on servers. */
@@ -26,30 +28,34 @@ export interface ListedMap {
 }
 
 /** An entry in a list. */
-export interface ListedEntry extends Omit<StoredEntry, 'value'> {
-  /** A Buffer with the bytes of the key. */
-  readonly key: Uint8Array;
-  /** A Buffer with the stored bytes; undefined if there are more than 1 MiB: then `get` returns them. */
-  readonly value: Uint8Array | undefined;
+export interface ListedEntry extends Omit<StoredEntry, 'value' | 'text' | 'json'> {
+  /** The bytes of the key. */
+  readonly key: StoredBytes;
+  /** The stored bytes; undefined if there are more than 1 MiB: then `get` returns them. */
+  readonly value: StoredBytes | undefined;
   /** Number of bytes of the value. */
   readonly length: number;
 }
 
 /** Lists maps. @internal */
-export function listMaps(data: LocalData, { prefix = '' }: ListOptions) {
-  const beginning = data.prefixes.copyOf(prefix);
+export function listMaps(data: LocalData, options: ListOptions) {
+  const beginning = prefixOf(data, options);
   return inCalls<ListedMap>(data, 'maps', (place, add, { onResult }) => {
     const onName = (name: Span, size: number, bytes: number) =>
-      add({ name: name.toBuffer(), size, bytes: bytes === NOT_COUNTED ? undefined : bytes });
+      add({
+        name: name.toBuffer() as StoredBytes,
+        size,
+        bytes: bytes === NOT_COUNTED ? undefined : bytes,
+      });
     data.engine.names('map', beginning, place, LIST_COUNT_MAX, { onName, onResult });
   });
 }
 
 /** Lists the keys of a map. @internal */
-export function listKeys(data: LocalData, map: LocalName, { prefix = '' }: ListOptions) {
-  const beginning = data.prefixes.copyOf(prefix);
-  return inCalls<Uint8Array>(data, map.shown, (place, add, { onResult }) => {
-    const onEntry = (key: Span) => add(key.toBuffer());
+export function listKeys(data: LocalData, map: LocalName, options: ListOptions) {
+  const beginning = prefixOf(data, options);
+  return inCalls<StoredBytes>(data, map.shown, (place, add, { onResult }) => {
+    const onEntry = (key: Span) => add(key.toBuffer() as StoredBytes);
     data.engine.entries(map.span, beginning, place, LIST_COUNT_MAX, {
       hasNoValues: true,
       onEntry,
@@ -59,18 +65,25 @@ export function listKeys(data: LocalData, map: LocalName, { prefix = '' }: ListO
 }
 
 /** Lists the entries of a map. @internal */
-export function listEntries(data: LocalData, map: LocalName, { prefix = '' }: ListOptions) {
-  const beginning = data.prefixes.copyOf(prefix);
+export function listEntries(data: LocalData, map: LocalName, options: ListOptions) {
+  const beginning = prefixOf(data, options);
   return inCalls<ListedEntry>(data, map.shown, (place, add, { onResult }) => {
     data.engine.entries(map.span, beginning, place, LIST_COUNT_MAX, {
       onEntry(key, entry, length) {
         const found = data.foundEntry(entry)!;
         const value = found.value.length === length ? found.value : undefined;
-        add({ ...found, key: key.toBuffer(), value, length });
+        add({ ...found, key: key.toBuffer() as StoredBytes, value, length });
       },
       onResult,
     });
   });
+}
+
+/** Returns a copy of the prefix. */
+function prefixOf(data: LocalData, options: ListOptions): Span {
+  checkOptions(options, ['prefix']);
+  const { prefix = '' } = options;
+  return data.prefixes.copyOf(prefix);
 }
 
 /**

@@ -2,6 +2,7 @@
  * Converts names, keys, values and content types of a program to the bytes that the engine expects.
  * Tested by embedding/embedded-member.spec.ts.
  */
+import { rangeFault, shownValue, typeFault, valueFault } from '../base/argument-faults.ts';
 import { NO_BYTES, Span } from '../base/span.ts';
 
 /** Bytes, or text, which is encoded as UTF-8. */
@@ -42,7 +43,7 @@ export class PlainBytes {
   of(value: BytesOrText): Span {
     if (typeof value === 'string') return this.#ofText(value);
     if (!(value instanceof Uint8Array)) {
-      throw new TypeError(`Cannot use ${typeName(value)} as ${this.#what}: neither bytes nor text`);
+      throw typeFault(`Cannot use ${typeName(value)} as ${this.#what}: neither bytes nor text`);
     }
     const bytes = asBuffer(value);
     this.#check(bytes.length);
@@ -67,7 +68,7 @@ export class PlainBytes {
       if (at === length) return this.span.set(scratch, 0, length);
     }
     if (!isWellFormed(text)) {
-      throw new TypeError(`Cannot use ${JSON.stringify(text)} as ${this.#what}: not Unicode text`);
+      throw valueFault(`Cannot use ${shownValue(text)} as ${this.#what}: not Unicode text`);
     }
     const bytes = Buffer.from(text);
     this.#check(bytes.length);
@@ -76,9 +77,7 @@ export class PlainBytes {
 
   #check(length: number): void {
     if (length <= this.#bytesMax) return;
-    throw new RangeError(
-      `Cannot use ${length} bytes as ${this.#what}: more than ${this.#bytesMax}`,
-    );
+    throw rangeFault(`Cannot use ${length} bytes as ${this.#what}: more than ${this.#bytesMax}`);
   }
 }
 
@@ -95,15 +94,11 @@ export class ContentTypes {
   bytesOf(text: string): Span {
     if (text !== this.#lastText) {
       if (typeof text !== 'string' || !/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) {
-        throw new TypeError(
-          `Cannot use ${JSON.stringify(text)} as content type: not a field value`,
-        );
+        throw valueFault(`Cannot use ${shownValue(text)} as content type: not a field value`);
       }
       if (text.length > CONTENT_TYPE_LENGTH_MAX) {
         const most = CONTENT_TYPE_LENGTH_MAX;
-        throw new RangeError(
-          `Cannot use ${text.length} characters as content type: more than ${most}`,
-        );
+        throw rangeFault(`Cannot use ${text.length} characters as content type: more than ${most}`);
       }
       this.#remember(text, Buffer.from(text, 'latin1'));
     }
