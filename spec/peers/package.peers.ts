@@ -163,6 +163,52 @@ for (const [name, options] of Object.entries(RESOLUTIONS)) {
   });
 }
 
+/** The program that uses every public symbol, importing the package. */
+const EVERY_SYMBOL = readFileSync(join(ROOT, 'spec/embedding/every-symbol.ts'), 'utf8').replace(
+  "'../../src/index.ts'",
+  "'gridnode'",
+);
+const RUN_EVERY_SYMBOL = `
+  const [data, backups] = ['data', 'backups'].map((name) => process.argv[2] + '/' + name);
+  everySymbol(data, backups).then((seen) => {
+    console.log(JSON.stringify(seen) === JSON.stringify(EVERY_SYMBOL));
+  });`;
+
+for (const [name, options] of Object.entries(RESOLUTIONS)) {
+  for (const types of [[], ['node']]) {
+    const given = types.length === 0 ? 'without' : 'with';
+    test(`a program that uses every symbol compiles with ${name}, ${given} the types of Node`, async () => {
+      const from = join(project, `every-${name}-${given}`);
+      mkdirSync(from);
+      for (const file of ['every.mts', 'every.cts']) writeFileSync(join(from, file), EVERY_SYMBOL);
+      const compilerOptions = {
+        ...{ ...options, types, typeRoots: [join(ROOT, 'node_modules/@types')] },
+        ...{ target: 'es2022', lib: ['es2022'], strict: true },
+        ...{ rootDir: from, outDir: join(from, 'out') },
+        ...{ exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
+      };
+      const config = { compilerOptions, include: ['*.mts', '*.cts'] };
+      writeFileSync(join(from, 'tsconfig.json'), JSON.stringify(config));
+      await runChecked(join(toolFolder('typescript'), 'bin/tsc'), ['-p', from]);
+      if (name !== 'nodenext' || types.length === 0) return;
+      const names = '{ everySymbol, EVERY_SYMBOL }';
+      const programs = {
+        'run.mjs': `import ${names} from './every.mjs';${RUN_EVERY_SYMBOL}`,
+        'run.cjs': `const ${names} = require('./every.cjs');${RUN_EVERY_SYMBOL}`,
+      };
+      for (const [file, text] of Object.entries(programs)) {
+        writeFileSync(join(from, 'out', file), text);
+        for (const { version, program } of [{ version: 20, program: process.execPath }, ...NODES]) {
+          const words = [file, join(from, `${version}-${file}`)];
+          const cwd = join(from, 'out');
+          const printed = await runChecked(program, words, { cwd, node: program });
+          assert.equal(printed, 'true\n', `${version} ${file}`);
+        }
+      }
+    });
+  }
+}
+
 for (const { text, where, file } of EXAMPLE_PROGRAMS) {
   test(`the program at ${where} compiles, if it is TypeScript, and ends without an error`, async () => {
     writeFileSync(join(project, file), text);

@@ -3,24 +3,36 @@
  * distributed engine. Tested by shared-cluster.spec.ts.
  */
 
-/** The states that a request can set; IN_TRANSITION is the state during a change. */
-export const CLUSTER_STATES = ['ACTIVE', 'NO_MIGRATION', 'FROZEN', 'PASSIVE'] as const;
-
-export type SettledState = (typeof CLUSTER_STATES)[number];
+/** The states of a cluster that a request can set. */
+export type SettledState = 'ACTIVE' | 'NO_MIGRATION' | 'FROZEN' | 'PASSIVE';
+/** The states of a cluster; IN_TRANSITION is that during a change. */
 export type ClusterState = SettledState | 'IN_TRANSITION';
+/** The states of a member. */
 export type NodeState = 'STARTING' | 'ACTIVE' | 'PASSIVE' | 'SHUT_DOWN';
 
-/** A member of the cluster (seed section 2). */
+/** The states that a request can set. @internal */
+export const CLUSTER_STATES: readonly SettledState[] = [
+  'ACTIVE',
+  'NO_MIGRATION',
+  'FROZEN',
+  'PASSIVE',
+];
+
+/** A member of the cluster. */
 export interface MemberInfo {
   /** `host:port`, with an IPv6 host in brackets. */
   readonly address: string;
+  /** Whether it stores no data. */
   readonly liteMember: boolean;
   /** Whether this is the member that responds. */
   readonly localMember: boolean;
+  /** UUID of the member; new at each start, unless its data directory has one. */
   readonly uuid: string;
+  /** Version of the member, `major.minor.patch`. */
   readonly memberVersion: string;
 }
 
+/** The cluster of a member. @internal */
 export interface Cluster {
   readonly state: ClusterState;
   readonly nodeState: NodeState;
@@ -55,7 +67,7 @@ export interface Cluster {
   changeVersion(version: string): Promise<void>;
 }
 
-/** The cluster, with the calls that only the member itself makes. */
+/** The cluster, with the calls that only the member itself makes. @internal */
 export interface OwnCluster extends Cluster {
   /** Called when the member begins to drain: it is no longer ready. */
   stop(): void;
@@ -68,12 +80,14 @@ export interface OwnCluster extends Cluster {
   stopAll(because: string): Promise<void>;
 }
 
-/** Returns the cluster version of members that have this version: its `major.minor`. */
+/** Returns the cluster version of members that have this version: its `major.minor`. @internal */
 export function clusterVersion(memberVersion: string): string {
   return memberVersion.split('.', 2).join('.');
 }
 
-/** A request that waits for a queue's item; it gets none once the cluster refuses changes. */
+/**
+ * A request that waits for a queue's item; it gets none once the cluster refuses changes. @internal
+ */
 export interface Waiter {
   /** Called when the cluster no longer accepts changes. */
   endWait(): void;

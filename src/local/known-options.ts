@@ -13,7 +13,10 @@ export interface GivingUp {
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
-/** Throws TypeError if the value is not an object, or has an option that is not among the names. */
+/**
+ * Throws TypeError if the value is not an object, or has an option that is not among the names.
+ * @internal
+ */
 export function checkOptions(options: object, names: readonly string[], of = 'options'): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw typeFault(`Cannot use ${shownValue(options)} as ${of}: not an object`);
@@ -23,14 +26,17 @@ export function checkOptions(options: object, names: readonly string[], of = 'op
   }
 }
 
-/** Returns the message about an unknown name: with the nearest names, or with all if none is near. */
+/**
+ * Returns the message about an unknown name: with the nearest names, or with all if none is near.
+ * @internal
+ */
 export function unknownName(kind: string, seen: unknown, names: readonly string[]): string {
   const nearest = typeof seen === 'string' ? nearestNames(seen, names) : [];
   const hint = hintOf(nearest) || `; known: ${names.join(', ')}`;
   return `Cannot use ${kind} ${shownValue(seen)}: no such ${kind}${hint}`;
 }
 
-/** Throws TypeError for a value that is not a signal. */
+/** Throws TypeError for a value that is not a signal. @internal */
 export function checkSignal(signal: GivingUp | undefined): void {
   if (signal === undefined) return;
   const isSignal =
@@ -41,7 +47,7 @@ export function checkSignal(signal: GivingUp | undefined): void {
   if (!isSignal) throw typeFault(`Cannot use signal ${shownValue(signal)}: not an AbortSignal`);
 }
 
-/** Throws an error if a time to wait is neither 0 to `most` seconds nor Infinity. */
+/** Throws an error if a time to wait is neither 0 to `most` seconds nor Infinity. @internal */
 export function checkWait(seconds: number, most: number, verb: string): void {
   if (typeof seconds !== 'number') {
     throw typeFault(`Cannot ${verb} ${shownValue(seconds)} seconds: not a number`);
