@@ -7,8 +7,10 @@ import { type InspectOptions, inspect } from 'node:util';
 import { shownValue, valueFault } from '../base/argument-faults.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
+import { publicAddress } from '../cluster/address.ts';
 import { CLUSTER_STATES, type SettledState } from '../cluster/cluster.ts';
 import { ConfigFault, configFault, linesOf } from '../config/finding.ts';
+import { pathOf } from '../config/setting.ts';
 import { GridMap } from '../local/grid-map.ts';
 import { GridQueue } from '../local/grid-queue.ts';
 import { checkOptions, type GivingUp, unknownName } from '../local/known-options.ts';
@@ -21,6 +23,8 @@ import type { Config } from '../member/config.ts';
 import { type ConfigRequest, type LoadedConfig, loadConfig, refusedFault } from '../member/load.ts';
 import { type BoundPorts, type Member, startMember as start } from '../member/member.ts';
 import { memberUrl } from '../member/member-url.ts';
+import { NO_PORT } from '../member/parts.ts';
+import { SETTINGS } from '../member/settings.ts';
 import type { MemberStatus } from '../monitoring/status-report.ts';
 import type { BackupMade } from '../persistence/maintenance.ts';
 import { listenError } from '../servers/listen-error.ts';
@@ -287,7 +291,7 @@ export async function startMember(options: MemberOptions = {}): Promise<Embedded
 /** Loads the configuration. Rejects with ConfigFault if it cannot be used. */
 async function usableConfig(
   request: ConfigRequest,
-  { sync }: MemberOptions,
+  { sync, listen }: MemberOptions,
 ): Promise<LoadedConfig> {
   const loaded = await loadConfig(request);
   const fault = refusedFault(loaded.findings);
@@ -295,7 +299,20 @@ async function usableConfig(
   if (sync !== undefined && !loaded.config.persistenceEnabled) {
     throw configFault(`Cannot use sync ${shownValue(sync)}: dataDir is not given`);
   }
+  if (listen === false) checkAddress(loaded.config);
   return loaded;
+}
+
+/**
+ * Throws ConfigFault if a member that does not listen has no address that tells it from the others on
+ * its servers: a member with the address of another one replaces it.
+ */
+function checkAddress({ engineUrl, publicAddress: configured, host: address }: Config): void {
+  if (engineUrl === undefined) return;
+  if (!publicAddress(configured, { address, port: NO_PORT }).endsWith(`:${NO_PORT}`)) return;
+  const setting = pathOf(SETTINGS.publicAddress);
+  const reason = `members on servers need different addresses; set ${setting} to HOST:PORT`;
+  throw configFault(`Cannot use listen false with engine: ${reason}`);
 }
 
 function placeReporter(config: Config, listeners: MemberListeners): (ports: BoundPorts) => void {
