@@ -304,8 +304,8 @@ async function usableConfig(
 }
 
 /**
- * Throws ConfigFault if a member that does not listen has no address that tells it from the others on
- * its servers: a member with the address of another one replaces it.
+ * Throws ConfigFault if a member that does not listen has no port in its address. Members on servers
+ * need different addresses: one with the address of another replaces it.
  */
 function checkAddress({ engineUrl, publicAddress: configured, host: address }: Config): void {
   if (engineUrl === undefined) return;
