@@ -233,6 +233,10 @@ export const REQUEST_ERRORS = {
   },
 } as const;
 
+/**
+ * The errors of a member by code: the HTTP status of the response when one ends a request, and the
+ * message, with the names of its values in braces.
+ */
 export const ERRORS = {
   ...REQUEST_ERRORS,
   VALUE_UNREADABLE: { status: 500, message: 'Cannot read {value} as {form}: {reason}' },
@@ -305,6 +309,7 @@ export const ERRORS = {
   },
 } as const;
 
+/** Code of an error, a key of ERRORS. */
 export type ErrorCode = keyof typeof ERRORS;
 
 /** The values for the placeholders of a code's message. */
@@ -320,8 +325,11 @@ export class OutcomeUnknown extends Error {
   }
 }
 
+/** An operation failed, or a member cannot start. */
 export class GridError<Code extends ErrorCode = ErrorCode> extends Error {
+  /** Always `GridError`. */
   override readonly name = 'GridError';
+  /** Stable code of the error. */
   readonly code: Code;
   /** HTTP status of the response when this error ends a request. */
   readonly status: number;

@@ -14,6 +14,7 @@ export const ENDPOINT_GROUPS = {
   CP: false,
 } as const;
 
+/** Name of an endpoint group. */
 export type EndpointGroup = keyof typeof ENDPOINT_GROUPS;
 
 export const ENDPOINT_GROUP_NAMES = Object.keys(ENDPOINT_GROUPS) as readonly EndpointGroup[];

@@ -48,8 +48,11 @@ export function linesOf(findings: readonly Finding[], severity: Severity): strin
 
 /** The configuration cannot be used; each problem is a line for the operator. */
 export class ConfigFault extends Error {
+  /** Always `ConfigFault`. */
   override readonly name = 'ConfigFault';
+  /** Always `CONFIG_INVALID`. */
   readonly code = 'CONFIG_INVALID';
+  /** One line for each problem, with its place. */
   readonly problems: readonly string[];
   /** @internal */
   readonly findings: readonly Finding[];

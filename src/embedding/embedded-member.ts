@@ -66,7 +66,7 @@ export class EmbeddedMember {
     const check = (name: string, action: string) => this.#data.check(name, action);
     const { address } = member;
     this.#locks = new MemberLocks({ ...inProcess, answers, address, check });
-    let last = inProcess.cluster.state;
+    let last = inProcess.record.values.state;
     inProcess.record.onChange(({ state }) => {
       if (state !== last) listeners.emit('state', state);
       last = state;
@@ -270,6 +270,7 @@ export async function startMember(options: MemberOptions = {}): Promise<Embedded
   try {
     if (isGivenUp()) throw signal?.reason;
     const loaded = await usableConfig(request, options);
+    if (isGivenUp()) throw signal?.reason;
     config = loaded.config;
     const onListening = placeReporter(config, listeners);
     const log = memberLog(options.log, config.logLevel);

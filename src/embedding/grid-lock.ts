@@ -41,6 +41,7 @@ export class GridLock {
     return this.#released;
   }
 
+  /** Releases the lock; see `release`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
   }

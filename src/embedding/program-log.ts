@@ -23,11 +23,17 @@ export interface ProgramLog {
 export interface MemberLog {
   /** Lowest level that is written, or `silent`. */
   level: string;
+  /** Whether lines of this level are written. */
   isLevelEnabled(level: string): boolean;
+  /** Details, such as each request. */
   readonly debug: LogLine;
+  /** Events of normal operation. */
   readonly info: LogLine;
+  /** Events that may need attention. */
   readonly warn: LogLine;
+  /** Failures. */
   readonly error: LogLine;
+  /** Failures that end the member. */
   readonly fatal: LogLine;
 }
 

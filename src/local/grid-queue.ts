@@ -26,6 +26,7 @@ export interface OfferOptions {
   readonly signal?: GivingUp;
 }
 
+/** How to poll. */
 export interface PollOptions {
   /** Aborts the poll, which then takes nothing and rejects with the signal's reason. */
   readonly signal?: GivingUp;

@@ -7,9 +7,13 @@ import { hintOf, nearestNames } from '../config/nearest-name.ts';
 
 /** The part of an AbortSignal that a wait needs. */
 export interface GivingUp {
+  /** Whether the wait is given up. */
   readonly aborted: boolean;
+  /** The error that the wait rejects with. */
   readonly reason: unknown;
+  /** Adds a listener that is called when `aborted` becomes true. */
   addEventListener(type: 'abort', listener: () => void): void;
+  /** Removes a listener. */
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 

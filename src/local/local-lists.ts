@@ -12,6 +12,7 @@ import type { LocalName } from './local-name.ts';
 import type { StoredBytes, StoredEntry } from './local-values.ts';
 import type { BytesOrText } from './plain-bytes.ts';
 
+/** Elements to list. */
 export interface ListOptions {
   /** Lists only the names or keys that begin with these bytes; up to 65,536. */
   readonly prefix?: BytesOrText;

@@ -61,7 +61,7 @@ interface InProcess {
   readonly clock: Clock;
   readonly cp: Cp;
   readonly cluster: Cluster;
-  readonly record: Pick<SharedRecord, 'onChange'>;
+  readonly record: Pick<SharedRecord, 'onChange' | 'values'>;
   readonly lifetimes: Pick<MapLifetimes, 'of'>;
   /** Decides when results may be returned; undefined if all may be returned at once. */
   readonly delay: (ResponseDelay & { addSender(sender: ResponseSender): void }) | undefined;

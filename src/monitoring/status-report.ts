@@ -43,41 +43,73 @@ export interface LoadHistory {
 
 /** The status of a member. */
 export interface MemberStatus {
-  /** The member: its uuid and address are null until it has joined. Times are in ms since 1970. */
+  /** The member. */
   readonly member: {
+    /** Name of the member, `instanceName`. */
     readonly name: string;
+    /** UUID; null until the member has joined its cluster. */
     readonly uuid: string | null;
+    /** Address as `host:port`; null until the member has joined its cluster. */
     readonly address: string | null;
+    /** Version of the program. */
     readonly version: string;
+    /** Start of the member, in ms since 1970. */
     readonly startTime: number;
   };
-  /** The cluster, with its members in the order in which they joined. */
+  /** The cluster. */
   readonly cluster: {
+    /** Name of the cluster. */
     readonly name: string;
+    /** State of the cluster. */
     readonly state: ClusterState;
+    /** Its members, in the order in which they joined. */
     readonly members: readonly MemberInfo[];
   };
   /** The health, as its path over HTTP reports it. */
   readonly health: {
+    /** State of the member. */
     readonly nodeState: NodeState;
+    /** State of the cluster. */
     readonly clusterState: ClusterState;
+    /** Whether the loss of one member would lose no more data than the loss of a single copy. */
     readonly clusterSafe: boolean;
+    /** Number of partitions that remain to be moved. */
     readonly migrationQueueSize: number;
+    /** Number of members. */
     readonly clusterSize: number;
   };
-  /** Open connections of clients, and the bytes of requests and responses in progress. */
-  readonly http: { readonly connections: number; readonly inFlightBytes: number };
-  /** Memory in bytes: of stored data and its limit, null if servers store it, and of the process. */
+  /** The HTTP servers. */
+  readonly http: {
+    /** Number of open connections of clients. */
+    readonly connections: number;
+    /** Size of requests and responses in progress, in bytes. */
+    readonly inFlightBytes: number;
+  };
+  /** Memory, in bytes. */
   readonly memory: {
+    /** Memory of stored data; null if servers store it. */
     readonly usedBytes: number | null;
+    /** Limit of `usedBytes`. */
     readonly limitBytes: number | null;
+    /** Resident memory of the process. */
     readonly residentBytes: number;
   };
   /** Null without persistence. */
   readonly persistence: PersistenceStatus | null;
-  /** WAN publishers, and the events that wait in their queues; null without publishers. */
-  readonly wan: { readonly publishers: number; readonly queuedEvents: number } | null;
-  /** CP groups, METADATA included, and the sessions that the member knows of. */
-  readonly cp: { readonly groups: number; readonly sessions: number };
+  /** WAN replication; null without publishers. */
+  readonly wan: {
+    /** Number of publishers. */
+    readonly publishers: number;
+    /** Number of events that wait in their queues. */
+    readonly queuedEvents: number;
+  } | null;
+  /** The CP subsystem. */
+  readonly cp: {
+    /** Number of groups, METADATA included. */
+    readonly groups: number;
+    /** Number of sessions that the member knows of. */
+    readonly sessions: number;
+  };
+  /** The load of the last minutes. */
   readonly history: LoadHistory;
 }
