@@ -184,11 +184,7 @@ export class GridMap<Written = BytesOrText, Read = StoredValue> {
       this.#shown,
       'delete from',
       (receiver) => {
-        checkOptions(conditions, CONDITIONS);
-        // Without an entry the condition fails: nothing changes either way.
-        const condition = conditionFrom(
-          'ifMatch' in conditions ? conditions : { ...conditions, ifMatch: ANY },
-        );
+        const condition = removalCondition(conditions);
         data.engine.delete(this.#name, data.keys.of(key), condition, receiver);
       },
       isApplied,
@@ -314,6 +310,7 @@ class SyncReceiver<Result> implements Receiver {
 const NO_OPTIONS: SetOptions = {};
 const CONDITIONS: readonly string[] = ['ifMatch', 'ifNoneMatch'];
 const SET_OPTIONS = ['contentType', 'timeToLiveSeconds', 'maxIdleSeconds', ...CONDITIONS];
+const IS_PRESENT: Condition = { isPresent: true };
 const LIFETIME_MAX = 2 ** 31 - 1;
 
 function lifetimeOf(options: SetOptions, configured: Lifetime): Lifetime {
@@ -354,6 +351,16 @@ function conditionFrom(conditions: ChangeConditions): Condition {
   throw condition === INVALID_MATCH
     ? tagFault('ifMatch', ifMatch)
     : tagFault('ifNoneMatch', ifNoneMatch);
+}
+
+/**
+ * Returns the condition of a removal: besides the given ones, that there is an entry, so that the
+ * result shows whether there was one.
+ */
+function removalCondition(conditions: ChangeConditions): Condition {
+  if (conditions === NO_OPTIONS) return IS_PRESENT;
+  checkOptions(conditions, CONDITIONS);
+  return conditionFrom('ifMatch' in conditions ? conditions : { ...conditions, ifMatch: ANY });
 }
 
 function tagFault(option: string, value: unknown): TypeError {
