@@ -83,7 +83,7 @@ describe('loadConfig of the environment', () => {
     assert.equal(both.config.clusterName, 'typed');
     await assert.rejects(
       loadOf({ GRID_CONFIG: '/nowhere/at/all' }),
-      /^Error: Cannot read configuration file "\/nowhere\/at\/all" of GRID_CONFIG: no such file$/,
+      /^ConfigFault: Cannot read configuration file "\/nowhere\/at\/all" of GRID_CONFIG: no such file$/,
     );
     // A text that is added to a running member is not a file, and does not depend on the
     // environment.

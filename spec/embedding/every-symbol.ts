@@ -125,6 +125,8 @@ export async function everySymbol(dataDir: string, backupDir: string): Promise<r
   const lost: LockSignal = lock.signal;
   note(lock.name, lock.fence > 0, lost.aborted, await lock.release());
   await (await member.lock('l'))[Symbol.asyncDispose]();
+  const classes = [member, map, queue, lock, value, entry].map((each) => each?.constructor.name);
+  note(classes, GridError.name, ConfigFault.name);
 
   const frozen: SettledState = 'FROZEN';
   const changed = new Promise<SettledState>((resolve) => member.once('state', resolve));
@@ -183,6 +185,7 @@ export const EVERY_SYMBOL: readonly string[] = [
   'b true',
   'true 1',
   'l true false undefined',
+  'EmbeddedMember,GridMap,GridQueue,GridLock,StoredValue,StoredEntry GridError ConfigFault',
   'FROZEN FROZEN ACTIVE 1 1 always',
   'true true true',
   'GridError true false',
