@@ -230,13 +230,15 @@ export class EmbeddedMember {
     const { address, port, healthPort, inProcess } = this.#member;
     const { cluster, stored, monitoring } = inProcess;
     const state = this.#drained === undefined ? cluster.state : 'STOPPING';
-    const shown = {
-      ...{ address, port, healthPort, state },
-      connections: monitoring.status().http.connections,
-      ...(stored && { maps: stored.maps.count, entries: stored.entryCount }),
-      ...(stored && { queues: stored.queues.count, items: stored.itemCount }),
+    const { connections } = monitoring.status().http;
+    const shown = { address, port, healthPort, state, connections };
+    const counts = stored && {
+      maps: stored.maps.count,
+      entries: stored.entryCount,
+      queues: stored.queues.count,
+      items: stored.itemCount,
     };
-    return `EmbeddedMember ${inspect(shown, options)}`;
+    return `EmbeddedMember ${inspect({ ...shown, ...counts }, options)}`;
   }
 
   #reportStop(request?: string): void {

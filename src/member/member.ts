@@ -129,7 +129,15 @@ export async function startMember(
     },
     stopRequested,
     inProcess: {
-      ...{ engine, stored, clock, cp, cluster, record, lifetimes, waiting, monitoring },
+      engine,
+      stored,
+      clock,
+      cp,
+      cluster,
+      record,
+      lifetimes,
+      waiting,
+      monitoring,
       delay: persistence,
       backUp: async () => {
         if (persistence === undefined) throw noBackup(config);
