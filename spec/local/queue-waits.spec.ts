@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import fc from 'fast-check';
 import { GridQueue } from '../../src/local/grid-queue.ts';
 import { LocalData } from '../../src/local/local-data.ts';
 import type { StoredValue } from '../../src/local/local-values.ts';
@@ -67,6 +68,9 @@ function opened({ capacity = 10, isSynced = true } = {}) {
 }
 
 type Opened = ReturnType<typeof opened>;
+
+/** Kinds of steps of a random history. */
+const STEPS = ['offer', 'wait', 'next', 'return', 'abort', 'poll', 'peek', 'sync', 'turn'] as const;
 
 const textOf = (step: IteratorResult<StoredValue, unknown>) =>
   step.done === true ? 'end' : step.value.text();
@@ -138,6 +142,13 @@ const ENDS: Readonly<Record<string, (all: Opened) => Promise<unknown>>> = {
     await Promise.all([offered, left]);
     return [textOf(await step)];
   },
+  'return in the turn of a step that finds an item': async ({ queue, signal }) => {
+    await queue.offer('item');
+    const items = queue.items({ signal });
+    const step = items.next();
+    await items.return?.();
+    return [textOf(await step)];
+  },
   'return after the item was delivered': async ({ queue, signal, turn }) => {
     const items = queue.items({ signal });
     const step = items.next();
@@ -204,6 +215,7 @@ const ENDS: Readonly<Record<string, (all: Opened) => Promise<unknown>>> = {
 };
 
 const DELIVERED = new Set([
+  'return in the turn of a step that finds an item',
   'return after the item was delivered',
   'two steps at once, then return',
 ]);
@@ -404,3 +416,66 @@ test('a member whose queues are on servers neither clears them nor waits for roo
   await assert.rejects(queue.offer('b', { waitSeconds: 1 }), elsewhere('wait to offer to "q"'));
   assert.equal((await queue.poll())?.text(), 'a');
 });
+
+for (const isSynced of [true, false]) {
+  const disk = isSynced ? 'at once' : 'after a sync';
+  test(`in a random history each item is returned once, if the disk has it ${disk}`, async () => {
+    const steps = fc.array(fc.constantFrom(...STEPS), { minLength: 1, maxLength: 40 });
+    await fc.assert(
+      fc.asyncProperty(steps, async (history) => {
+        const all = opened({ capacity: 2, isSynced });
+        const { queue, turn, sync, rest } = all;
+        const offered: Promise<string | undefined>[] = [];
+        const returned: Promise<string | undefined>[] = [];
+        let [count, controller] = [0, new AbortController()];
+        let items = queue.items(controller);
+        const noneIfAborted = (polled: Promise<string | undefined>) =>
+          returned.push(
+            polled.catch((error) => assert.equal(error.message, 'given up') as undefined),
+          );
+        const renew = () => {
+          controller = new AbortController();
+          items = queue.items(controller);
+        };
+        const run: Record<(typeof STEPS)[number], () => unknown> = {
+          offer: () => offer(queue.offer(`${++count}`), count),
+          wait: () => offer(queue.offer(`${++count}`, { waitSeconds: 1 }), count),
+          next: () => noneIfAborted(items.next().then((step) => step.value?.text())),
+          poll: () => noneIfAborted(queue.poll(0.5, controller).then((item) => item?.text())),
+          peek: () => void queue.peek(),
+          return() {
+            void items.return?.();
+            renew();
+          },
+          abort() {
+            controller.abort(new Error('given up'));
+            renew();
+          },
+          sync,
+          turn,
+        };
+        const offer = (adding: Promise<boolean>, number: number) =>
+          offered.push(adding.then((isAdded) => (isAdded ? `${number}` : undefined)));
+        for (const step of history) {
+          const done = run[step]();
+          if (step === 'turn') await done;
+        }
+        controller.abort(new Error('given up'));
+        const settle = async () => {
+          for (let turns = 0; turns < 5; turns++) {
+            all.clock.advance(1000);
+            sync();
+            await turn();
+          }
+        };
+        await settle();
+        const added = (await Promise.all(offered)).filter((each) => each !== undefined);
+        const got = (await Promise.all(returned)).filter((each) => each !== undefined);
+        await settle();
+        assert.deepEqual([...got, ...(await rest())].sort(), added.sort());
+        all.assertNothingLeft();
+      }),
+      { numRuns: 100 },
+    );
+  });
+}
