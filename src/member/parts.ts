@@ -139,6 +139,7 @@ export async function makeParts(
   const cp = cpPart(config, clock, engine, cluster);
   const monitored = { clock, traffic, files, cp: () => cp.status, parts: () => all };
   const monitoring = makeMonitoring(config, data, links, monitored);
+  const own = { clock, cp, groups, crossOrigin, security, logLevel, lifetimes };
   const servers = new HttpServers({
     config,
     clock,
@@ -150,25 +151,18 @@ export async function makeParts(
     delay: persistence,
     servedHosts: new ServedHosts(ownNames(config), config.allowedHosts),
     fieldLines: crossOrigin.commonLines,
-    ...applicationsOf(config, data, {
-      clock,
-      cp,
-      groups,
-      crossOrigin,
-      security,
-      logLevel,
-      lifetimes,
-      audit: counting,
-      reloader,
-      monitoring,
-      links,
-    }),
+    ...applicationsOf(config, data, { ...own, audit: counting, reloader, monitoring, links }),
   });
   persistence?.addSender(servers.data);
-  const telemetry = telemetryPart(log, logLevel, counting);
-  const first = [telemetry, monitoring, security, surfacePart(groups, lifetimes)];
-  if (listens) first.push(servers);
-  const all = [...first, ...data.parts, administrationPart(record, reloader), cp];
+  const all: Part<Config>[] = [
+    telemetryPart(log, logLevel, counting),
+    monitoring,
+    security,
+    surfacePart(groups, lifetimes),
+  ];
+  if (listens) all.push(servers);
+  for (const part of data.parts) all.push(part);
+  all.push(administrationPart(record, reloader), cp);
   if (wan !== undefined) all.push(wan);
   return {
     all,
