@@ -226,8 +226,7 @@ test('keys and values of classes are counted and listed', async () => {
     assert.deepEqual([code, errors], [1, '']);
     const { maps, queues, notServed } = JSON.parse(output);
     const [{ leftOut, ...map }] = maps;
-    const isDry = flags.length > 0;
-    assert.deepEqual(map, { name: 'odd', copied: isDry ? 3 : 1 });
+    assert.deepEqual(map, { name: 'odd', copied: 1 });
     assert.deepEqual(notServed, []);
     const counts = new Map<string, number>();
     for (const { reason, count } of leftOut) counts.set(reason, count);
@@ -238,9 +237,7 @@ test('keys and values of classes are counted and listed', async () => {
     assert.equal(counts.get('key of Long'), 1);
     assert.equal(counts.get('an empty key'), 1);
     assert.equal(counts.get('key of a value that cannot be read'), 1);
-    if (!isDry) assert.equal(counts.get('a content type that HTTP cannot send'), 1);
-    if (!isDry)
-      assert.equal([...counts.keys()].filter((each) => /^refused: /.test(each)).length, 1);
+    assert.equal(counts.get('a content type that HTTP cannot send'), 2);
     assert.deepEqual(queues, [
       {
         name: 'items',
@@ -289,7 +286,8 @@ test('a long key is shortened in a report, and one that no path can have is left
   const [long, path] = ['ü'.repeat(200), 'x'.repeat(40_000)];
   original.maps.set('keys', [
     { key: text(long), value: dataOf(9) },
-    { key: text(path), value: restValue('v', Buffer.from('a/é', 'latin1')) },
+    // A value of this length is not in a bulk request.
+    { key: text(path), value: restValue('v'.repeat(1_100_000), 'a/b') },
   ]);
   const { maps } = JSON.parse((await migrate('--json')).output);
   assert.deepEqual(maps[0].leftOut.map(({ reason }: { reason: string }) => reason).sort(), [

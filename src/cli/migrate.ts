@@ -232,6 +232,7 @@ class MapCopy {
     if (key.length === 0) return omit(this.#copy, 'an empty key');
     const value = valueIn(entry.value);
     if (typeof value === 'string') return omit(this.#copy, `value of ${value}`, key);
+    if (!canBeSent(value)) return omit(this.#copy, INVALID_TYPE, key);
     const leftMs = entry.expiryMs === undefined ? 0 : entry.expiryMs - Date.now();
     // It has expired since it was read.
     if (entry.expiryMs !== undefined && leftMs <= 0) return;
@@ -257,7 +258,6 @@ class MapCopy {
 
   /** Puts an entry that cannot be in a bulk request. */
   async #put(client: Client, key: Buffer, value: RestValue, members: EntryLine): Promise<void> {
-    if (!canBeSent(value)) return omit(this.#copy, INVALID_TYPE, key);
     try {
       await client.complete(putCall(client, this.#map, members, value.bytes));
       this.#copy.copied++;
