@@ -6,6 +6,22 @@
  *
  *     {TAG}LENGTH:CLUSTER/KIND:NAME
  *
+ * A partition into which changes of other clusters are merged (merge-scripts.ts) also has:
+ *
+ *     t:      the clock, a number of microseconds since 1970 in decimal digits: no change that was
+ *             merged has a version later than the one made of the next number (partition-clock.ts)
+ *     d:      the tombstones, a hash. A field is the length of the map's name in decimal digits, a
+ *             colon, the name, then the key; without a key it is the tombstone of the whole map. The
+ *             value is the version, 8 bytes; the server's time in seconds, 4 bytes; and a letter: d
+ *             deleted, e expired, c cleared, C cleared in part, all big-endian
+ *     o:      the fields of the tombstones in the order of their time, a list: the version, then the
+ *             field. An element whose version differs from that of its field has been replaced
+ *     s:LANE  the mark of a lane of a source, for a day: its epoch, the first number of its latest
+ *             section, the last number merged, and the number of that section's entries that were
+ *             not taken, four doubles. LANE is the id of the source's data set, 16 bytes, the SHA-256
+ *             of its names of replication and publisher, the lane, 2 bytes, and 1 for entries of a
+ *             synchronisation, otherwise 0
+ *
  * Tested by changing-servers.spec.ts.
  */
 import { ViewedBytes } from '../../base/copy-bytes.ts';
