@@ -81,7 +81,6 @@ describe('WanReceiver.receive', () => {
     for (let sent = 0; sent < EVENTS; ) {
       const member = receiver();
       const { log } = member.engine;
-      let own = 0;
       for (let number = 1; number < MEMBER_EVENTS && sent < EVENTS; number += BATCH_EVENTS) {
         const changes = Array.from({ length: BATCH_EVENTS }, () => randomEvent(below, sent++));
         const lane = { laneCount: 1, firstNumber: number };
@@ -90,13 +89,13 @@ describe('WanReceiver.receive', () => {
         const context = `seed ${SEED}, event ${sent}`;
         assert.equal(status, 200, context);
         const taken = changes.filter(couldBeWritten);
-        own += changes.length - taken.length;
+        const own = changes.length - taken.length;
+        rejected += own;
         const answer = Buffer.from(body);
         assert.equal(answer.readUInt32LE(HEAD_BYTES + 4), changes.length, context);
         assert.equal(answer.readDoubleLE(HEAD_BYTES + 16), own, context);
         assert.deepEqual(log.splice(0).map(outline), taken.map(outline), context);
       }
-      rejected += own;
       await member.replications.close(0);
       void member.engine.close();
     }

@@ -18,8 +18,10 @@ import {
   CHANGES,
   changeOf,
   headOf,
+  numberedBatch,
   receiver,
   resealed,
+  SECTION_AT,
   SENDER,
   TEXTS,
   WALL_MS,
@@ -62,6 +64,54 @@ describe('WanReceiver.receive', () => {
     assert.ok(count > 0);
     assert.equal(await send(member, message), 200);
     assert.equal(member.engine.mergedCount, count);
+  });
+
+  it('applies events by their numbers, in any lane, with gaps, and those of a sync apart', async () => {
+    const member = receiver();
+    const { dataSetId, engine } = member;
+    const sets = ['a', 'b', 'c'].map((key) => changeOf(SET, key, 'x'));
+    const keys = () => engine.log.splice(0).map(({ key }) => key.toBuffer().toString());
+    const options = { policy: PASS_THROUGH } as const;
+    const batch = (numbers: readonly number[], syncBegan = new Version()) =>
+      numberedBatch(sets.slice(0, numbers.length), dataSetId, 65_535, numbers, {
+        ...options,
+        syncBegan,
+      });
+    assert.equal(await send(member, batch([5, 2 ** 52])), 200);
+    assert.deepEqual(keys(), ['a', 'b']);
+    // The same number again, then one between the two: both are passed, and the last one is not.
+    for (const each of sets) each.version.stepForward();
+    assert.equal(await send(member, batch([5, 7, 2 ** 52 + 1])), 200);
+    assert.deepEqual(keys(), ['c']);
+    assert.equal(await send(member, batch([4, 2 ** 52 + 2])), 409);
+    for (const each of sets) each.version.stepForward();
+    const began = new Version().copyFrom(sets[0]!.version).stepForward();
+    assert.equal(await send(member, batch([1, 2, 3], began)), 200);
+    assert.deepEqual(keys(), ['a', 'b', 'c']);
+  });
+
+  it('refuses sections whose numbers do not rise, or that have a lane twice', async () => {
+    const member = receiver();
+    const { dataSetId } = member;
+    const sets = CHANGES.slice(0, 2);
+    for (const numbers of [
+      [0, 1],
+      [-1, 1],
+      [1, 1],
+      [2, 1],
+      [1, 1.5],
+      [1, 2 ** 53],
+      [Number.NaN, 1],
+      [1, Number.POSITIVE_INFINITY],
+    ]) {
+      const message = numberedBatch(sets, dataSetId, 3, numbers);
+      assert.equal(await send(member, message), 400, `${numbers}`);
+    }
+    const batch = batchOf(sets, dataSetId);
+    const length = (batch.length - SECTION_AT) / 2;
+    batch.copy(batch, SECTION_AT + length, SECTION_AT, SECTION_AT + 2);
+    assert.equal(await send(member, sealPlain(batch, headOf(BATCH))), 400);
+    assert.equal(member.engine.mergedCount, 0);
   });
 
   it('applies nothing of a batch in which a byte is flipped or cut off', async () => {
@@ -120,18 +170,22 @@ describe('WanReceiver.receive', () => {
     const member = receiver();
     const message = sealPlain(batchOf(CHANGES, member.dataSetId), headOf(BATCH));
     const older = Buffer.concat([Buffer.from('GWAN\x02\x02\0\0'), message]);
-    const newer = Buffer.from(message);
-    newer.writeUInt32LE(4, 12);
+    const withFormat = (format: number) => {
+      const other = Buffer.from(message);
+      other.writeUInt32LE(format, 12);
+      return resealed(other);
+    };
     for (const [bytes, format] of [
       [older, 2],
-      [resealed(newer), 4],
+      [withFormat(3), 3],
+      [withFormat(5), 5],
     ] as const) {
       const { status, body } = await member.receive(bytes);
       assert.equal(status, 400);
       assert.match(
         String(body),
         new RegExp(
-          `its format is ${format}, this version reads 3: both members need the same version`,
+          `its format is ${format}, this version reads 4: both members need the same version`,
         ),
       );
     }
@@ -145,7 +199,7 @@ describe('WanReceiver.receive', () => {
     const message = sealPlain(Buffer.alloc(HEAD_BYTES + 5, 'x'), head);
     const own = fields([1, BATCH], [1, 2], [2, 0], [4, 5], [4, -2], [4, 77]);
     const content = Buffer.concat([own, dataSet, fields([4, -9]), Buffer.from('xxxxx')]);
-    assert.deepEqual(message, framedBytes('gridWAN\n', 3, content));
+    assert.deepEqual(message, framedBytes('gridWAN\n', 4, content));
   });
 
   it('has the payload of a batch or a handshake where the description says', () => {
@@ -156,9 +210,8 @@ describe('WanReceiver.receive', () => {
     const event = viewed(Buffer.alloc(eventBytes(change!)));
     writeEvent(event, 0, change!, 5);
     const section = Buffer.concat([
-      fields([2, 0], [2, 0], [4, 1], [4, event.bytes.length]),
+      fields([2, 0], [2, 0], [4, 1], [4, event.bytes.length], [4, 0], [4, 0]),
       double(9),
-      fields([4, 0], [4, 0]),
       event.bytes,
     ]);
     const options = { laneCount: 1, firstNumber: 9, policy: EXPIRATION_TIME } as const;

@@ -14,7 +14,13 @@ import { MessageTexts, unsealedBatch } from '../../src/wan/batch.ts';
 import { ChunkPool } from '../../src/wan/chunk-pool.ts';
 import { eventBytes } from '../../src/wan/event-codec.ts';
 import { Lane } from '../../src/wan/lane.ts';
-import { BATCH, HEAD_BYTES, sealPlain } from '../../src/wan/message-format.ts';
+import {
+  BATCH,
+  HEAD_BYTES,
+  NUMBER_BYTES,
+  SECTION_BYTES,
+  sealPlain,
+} from '../../src/wan/message-format.ts';
 import { changeOf as mergedChange } from '../engine/changes.ts';
 import { span } from '../engine/results.ts';
 import { durableMember, type Member, Network } from './members.ts';
@@ -68,6 +74,32 @@ export function batchOf(
   const lengths = sections.map(() => length);
   const sender = { dataSetId, epoch, now: () => {} };
   return unsealedBatch(sender, TEXTS, target, sections, lengths, new ChunkPool()).bytes;
+}
+
+/** Offset of the first section in a batch of `batchOf`. */
+export const SECTION_AT: number = HEAD_BYTES + 24 + TEXTS.bytes.length + 2;
+
+/** Returns a sealed batch of one section with that lane and these numbers of its events. */
+export function numberedBatch(
+  changes: readonly Mutation[],
+  target: Buffer,
+  lane: number,
+  numbers: readonly number[],
+  {
+    syncBegan = new Version(),
+    ...options
+  }: Parameters<typeof batchOf>[2] & {
+    readonly syncBegan?: Version;
+  } = {},
+): Buffer {
+  const batch = batchOf(changes, target, { ...options, laneCount: 1 });
+  batch.writeUInt16LE(lane, SECTION_AT);
+  batch.writeInt32LE(syncBegan.low, SECTION_AT + 12);
+  batch.writeInt32LE(syncBegan.high, SECTION_AT + 16);
+  for (const [index, number] of numbers.entries()) {
+    batch.writeDoubleLE(number, SECTION_AT + SECTION_BYTES + index * NUMBER_BYTES);
+  }
+  return sealPlain(batch, headOf(BATCH, options.dataSetId));
 }
 
 /** Returns a copy of the batch with one to three random bytes of content and a correct checksum. */

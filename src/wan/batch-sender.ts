@@ -26,7 +26,7 @@ import {
 import { BATCH_BYTES_MAX, batchesPerEndpoint } from './batch-limits.ts';
 import { DurableGate } from './durable-gate.ts';
 import type { BatchRoom, Lane } from './lane.ts';
-import { LANES_MAX, sealDeflated, sealPlain } from './message-format.ts';
+import { sealDeflated, sealPlain } from './message-format.ts';
 import { OneShotTimer } from './one-shot-timer.ts';
 import type { PublisherQueue } from './publisher-queue.ts';
 import { PublisherTarget } from './publisher-target.ts';
@@ -61,6 +61,13 @@ export interface SenderParts {
   readonly random: () => number;
 }
 
+/** The counts in a response to a section, and the number of the section's first event. */
+interface Counts {
+  readonly firstNumber: number;
+  readonly notTaken: number;
+  readonly rejected: number;
+}
+
 export class BatchSender {
   readonly target: PublisherTarget;
   readonly #parts: SenderParts;
@@ -73,9 +80,8 @@ export class BatchSender {
   #onNewDataSet: (() => void) | undefined;
   sentCount = 0;
   rejectedCount = 0;
-  /** By lane, the target's counts in this epoch: entries not taken, and events rejected. */
-  readonly #notTaken = new Float64Array(LANES_MAX);
-  readonly #rejected = new Float64Array(LANES_MAX);
+  /** By lane, the counts in the last response. */
+  readonly #counts = new Map<Lane, Counts>();
   #isSending = false;
   #isDraining = false;
   #isClosed = false;
@@ -101,7 +107,7 @@ export class BatchSender {
       onHandshakeEnd: () => this.#schedule(),
       onNewDataSet: () => this.#dropNumbers(),
       onForgotten: () => {
-        this.#forgetCounts();
+        this.#counts.clear();
         queue.onForgotten();
       },
     });
@@ -190,13 +196,8 @@ export class BatchSender {
     return this.#sync.hasEntries || this.#parts.queue.bytes > 0;
   }
 
-  #forgetCounts(): void {
-    this.#notTaken.fill(0);
-    this.#rejected.fill(0);
-  }
-
   #dropNumbers(): void {
-    this.#forgetCounts();
+    this.#counts.clear();
     for (const lane of this.#parts.queue.lanes) lane.renumber();
     this.#sync.clear();
     this.#onNewDataSet?.();
@@ -308,7 +309,7 @@ export class BatchSender {
       const chosen = { bytes: 0 };
       const count = lane.choose(room, sections.length === 0, rule, chosen);
       if (count === 0) continue;
-      if (!this.#isOfSync(lane)) this.#startNumbers(lane);
+      if (!this.#isOfSync(lane)) this.#nextLane = lane.number + 1;
       sections.push({ lane, generation: lane.generation, count });
       lengths.push(chosen.bytes);
     }
@@ -320,14 +321,6 @@ export class BatchSender {
     endpoint.inFlightCount++;
     void this.#send(endpoint, batch);
     return true;
-  }
-
-  /** Called before a queue lane is sent: its new numbers follow those of a synchronisation. */
-  #startNumbers(lane: Lane): void {
-    this.#nextLane = lane.number + 1;
-    if (lane.numberedCount > 0) return;
-    const { firstNumber } = this.#sync.lanes[lane.number]!;
-    lane.firstNumber = Math.max(lane.firstNumber, firstNumber);
   }
 
   #isOfSync(lane: Lane): boolean {
@@ -393,12 +386,11 @@ export class BatchSender {
     if (!this.target.accepts(endpoint, response)) return;
     for (const [index, { lane, generation, count }] of sections.entries()) {
       if (lane.generation !== generation) continue;
-      const { done, notTaken, rejected } = response.sections[index]!;
-      const rejectedNow = countedNow(this.#rejected, lane.number, rejected);
+      const { done, ...counts } = response.sections[index]!;
+      const { notTaken: notTakenNow, rejected: rejectedNow } = this.#newlyCounted(lane, counts);
       this.rejectedCount += rejectedNow;
       this.target.onRejected(endpoint, rejectedNow);
       if (done > 0) this.#sync.onAcknowledged();
-      const notTakenNow = countedNow(this.#notTaken, lane.number, notTaken);
       if (this.#isOfSync(lane)) {
         this.#sync.onNotTaken(notTakenNow);
         this.#sync.skipOlder(lane, done);
@@ -411,6 +403,18 @@ export class BatchSender {
     }
     if (response.reason === 0) this.target.succeed(endpoint);
     else this.target.fail(endpoint, REASONS[response.reason] ?? `reason ${response.reason}`);
+  }
+
+  /**
+   * Returns how many were added to the counts since the previous response to a section of the lane
+   * that began with the same number.
+   */
+  #newlyCounted(lane: Lane, { notTaken, rejected }: Omit<Counts, 'firstNumber'>) {
+    const { firstNumber } = lane;
+    const before = this.#counts.get(lane);
+    this.#counts.set(lane, { firstNumber, notTaken, rejected });
+    if (before?.firstNumber !== firstNumber) return { notTaken, rejected };
+    return { notTaken: notTaken - before.notTaken, rejected: rejected - before.rejected };
   }
 
   /** Handles status 413: halves the size of the next batch, or skips a single event. */
@@ -426,11 +430,4 @@ export class BatchSender {
     if (this.#isOfSync(lane)) this.#sync.onRemoved(lane);
     this.target.skip(endpoint, eventBytes);
   }
-}
-
-/** Returns how many were added to the lane's count since the previous response. */
-function countedNow(counts: Float64Array, lane: number, count: number): number {
-  const before = counts[lane]!;
-  counts[lane] = count;
-  return count < before ? count : count - before;
 }

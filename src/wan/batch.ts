@@ -12,6 +12,7 @@ import {
   HEAD_BYTES,
   type MessageHead,
   malformed,
+  NUMBER_BYTES,
   type OpenedMessage,
   openMessage,
   payloadReader,
@@ -78,14 +79,16 @@ export function unsealedBatch(
 ): UnsealedBatch {
   const eventBytes = lengths.reduce((sum, length) => sum + length, 0);
   const fixed = HEAD_BYTES + 8 + target.length + texts.bytes.length + 2;
-  const length = fixed + sections.length * SECTION_BYTES + eventBytes;
+  const eventCount = sections.reduce((sum, { count }) => sum + count, 0);
+  const length = fixed + sections.length * SECTION_BYTES + eventCount * NUMBER_BYTES + eventBytes;
   const memory = pool.acquire(length, 0);
   const bytes = memory.bytes.subarray(0, length);
   const writer = new FieldWriter(bytes, HEAD_BYTES);
   writer.count(sender.epoch).put(target).put(texts.bytes).short(sections.length);
   for (const [index, { lane, count }] of sections.entries()) {
-    writer.short(lane.number).short(0).word(count).word(lengths[index]!).count(lane.firstNumber);
+    writer.short(lane.number).short(0).word(count).word(lengths[index]!);
     writer.word(lane.syncBegan.low >>> 0).word(lane.syncBegan.high >>> 0);
+    for (let event = 0; event < count; event++) writer.count(lane.firstNumber + event);
     writer.at = lane.copyTo(bytes, writer.at, count);
   }
   return { sections, eventBytes, memory, bytes };
@@ -119,7 +122,7 @@ interface BatchResponse extends OpenedMessage {
 interface SectionResponse {
   /** Number of records that need not be sent again. */
   readonly done: number;
-  /** Totals of the lane in this epoch: synchronisation entries not taken, and events rejected. */
+  /** Entries not taken, and events rejected, since a section first began with its first number. */
   readonly notTaken: number;
   readonly rejected: number;
 }

@@ -33,6 +33,7 @@ import {
   passedAt,
   recordBytes,
 } from './lane-record.ts';
+import { NUMBER_BYTES } from './message-format.ts';
 import type { WaitingSequences } from './waiting-sequences.ts';
 
 /** Dead bytes below which a compaction does not pay. */
@@ -328,11 +329,11 @@ export class Lane {
           continue;
         }
         const length = eventBytesAt(view, at);
-        const hasRoom = room.events > 0 && room.bytes >= length;
+        const hasRoom = room.events > 0 && room.bytes >= length + NUMBER_BYTES;
         if (!(hasRoom || (isFirst && count === 0))) return count;
         if (rule.gate.delays(partitionAt(view, at), view.getFloat64(at + 8, true))) return count;
         room.events--;
-        room.bytes -= length;
+        room.bytes -= length + NUMBER_BYTES;
         chosen.bytes += length;
         count++;
       }

@@ -3,7 +3,7 @@
  * message, and so is the body of the response. All numbers are little-endian. A message begins with
  * a head:
  *
- *     0  frame (../base/frame.ts): "gridWAN\n"; the format is 3
+ *     0  frame (../base/frame.ts): "gridWAN\n"; the format is 4
  *    20  kind, one byte: 1 handshake, 2 batch, 3 response to a handshake, 4 response to a batch,
  *        5 request for hash trees, 6 response to that (tree-messages.ts describes both payloads)
  *    21  flags, one byte: 1 the payload is deflated (RFC 1951), 2 acknowledge the batch on receipt;
@@ -28,20 +28,22 @@
  *
  *     0  epoch, a double; at 8 the id of the data set that the batch is for, 16 bytes
  *    24  the three texts of a handshake
- *        then two bytes: number of sections, 1 to 32; then the sections
+ *        then two bytes: number of sections, 1 to 1024; then the sections
  *
  * A section contains the events of one lane. The partitions of the sender are spread over its
- * lanes. Each event has a number per publisher and lane; numbers rise, with gaps between sections.
- * They ensure that no event is applied twice. A section that begins before the latest one of its
- * lane is refused with 409, and the sender begins a later epoch. A forged batch, whatever its
- * numbers, therefore hides at most as many later events as it contains. A section:
+ * lanes, or each is one. Each event has a number; the numbers of a lane rise, with gaps, in each
+ * epoch of each publisher. Entries of a synchronisation are numbered apart. The numbers ensure that
+ * no event is applied twice. A section that begins before the latest one of its lane is refused
+ * with 409, and the sender begins a later epoch. A forged batch, whatever its numbers, therefore
+ * hides at most as many later events as it contains. A section:
  *
- *     0  lane, two bytes: 0 to 31, each once; at 2 zero, two bytes
+ *     0  lane, two bytes, each once, and once more with entries of a synchronisation; at 2 zero, two
+ *        bytes
  *     4  number of events, 1 or more; at 8 their length in bytes
- *    12  number of the first event, a double: 1 or more
- *    20  for entries of a synchronisation the version at which it began: low word, at 24 high word;
+ *    12  for entries of a synchronisation the version at which it began: low word, at 16 high word;
  *        none for events of the queue
- *    28  events (event-codec.ts), with numbers that rise by 1
+ *    20  for each event its number, a double: 1 or more, and more than that of the event before
+ *        then the events (event-codec.ts)
  *
  * The payload of the response to a batch:
  *
@@ -50,8 +52,9 @@
  *     2  number of sections, two bytes; at 4 then 20 bytes per section:
  *
  *     0  how many of its events, from the first on, need not be sent again
- *     4  synchronisation entries that the target did not take, of this lane in this epoch, a double
- *    12  events skipped as no client could have written them, of this lane in this epoch, a double
+ *     4  entries of the synchronisation that the target did not take, a double; at 12 events that it
+ *        skipped, as no client could have written them, a double. Both are counted since a section
+ *        of the lane first began with the number of this one's first event
  */
 
 import { promisify } from 'node:util';
@@ -74,10 +77,13 @@ type Kind = 1 | 2 | 3 | 4 | 5 | 6;
 
 /** Length of a message's head, in bytes. */
 export const HEAD_BYTES = 56;
-/** Maximum number of lanes of a publisher. */
+/** Maximum number of lanes of a publisher of a member that stores its own data. */
 export const LANES_MAX = 32;
-/** Length of a section before its events, in bytes. */
-export const SECTION_BYTES = 28;
+/** Maximum number of sections of a batch. */
+export const SECTIONS_MAX = 1024;
+/** Length of a section before the numbers of its events, and of each number, in bytes. */
+export const SECTION_BYTES = 20;
+export const NUMBER_BYTES = 8;
 /** Length of a section in the response to a batch, in bytes. */
 export const SECTION_RESPONSE_BYTES = 20;
 
@@ -87,7 +93,7 @@ export const EPOCHS_A_MS = 1000;
 const MAGIC = 'gridWAN\n';
 /** Beginning of a message of the formats 1 and 2. */
 const OLDER_MAGIC = 'GWAN';
-const FORMAT = 3;
+const FORMAT = 4;
 const IS_DEFLATED = 1;
 const IS_ON_RECEIPT = 2;
 const KNOWN_FLAGS = IS_DEFLATED | IS_ON_RECEIPT;

@@ -12,22 +12,30 @@ import { CLEAR, DATA_SET_ID_BYTES, Mutation } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';
 import { isFieldValue } from '../http/field-values.ts';
 import { readEvent } from './event-codec.ts';
-import { LANES_MAX, malformed, type OpenedMessage, payloadReader } from './message-format.ts';
+import {
+  malformed,
+  NUMBER_BYTES,
+  type OpenedMessage,
+  payloadReader,
+  SECTIONS_MAX,
+} from './message-format.ts';
 
 /** The names in a message. */
 export interface MessageNames {
   /** Required name of the target's cluster. */
   readonly clusterName: string;
-  /** Hash of the names of the replication and the publisher, as names may be long. */
-  readonly publisher: string;
+  /** SHA-256 of the names of the replication and the publisher, as names may be long. */
+  readonly publisher: Buffer;
 }
 
 export interface ReceivedSection {
   readonly lane: number;
-  readonly firstNumber: number;
   readonly count: number;
   /** The version at which the events' synchronisation began; none for events of a queue. */
   readonly syncBegan: Version;
+  /** Offset of the events' numbers in the payload, and the first of them. */
+  readonly numbersAt: number;
+  readonly firstNumber: number;
   /** Offsets of the events in the payload. */
   readonly start: number;
   readonly end: number;
@@ -60,33 +68,43 @@ export function readBatch({ payload }: OpenedMessage): ReceivedBatch {
   const target = reader.bytes(DATA_SET_ID_BYTES);
   const names = namesFrom(reader);
   const sectionCount = reader.short();
-  if (sectionCount === 0 || sectionCount > LANES_MAX)
+  if (sectionCount === 0 || sectionCount > SECTIONS_MAX)
     throw malformed(`it has ${sectionCount} sections`);
   const sections: ReceivedSection[] = [];
-  const lanes = new Set<number>();
+  const lanes = new Set<string>();
   for (let index = 0; index < sectionCount; index++) {
-    const lane = reader.short();
-    if (lane >= LANES_MAX || lanes.has(lane))
-      throw malformed(`it has lane ${lane}, or has it twice`);
-    lanes.add(lane);
-    if (reader.short() !== 0) throw malformed('a section has an unknown flag');
-    const count = reader.word();
-    const length = reader.word();
-    const firstNumber = reader.count(1);
-    const syncBegan = new Version().set(reader.word(), reader.word());
-    if (count === 0 || !Number.isSafeInteger(firstNumber + count)) {
-      throw malformed('a section is empty or its numbers are too high');
-    }
-    const start = reader.at;
-    reader.bytes(length);
-    sections.push({ lane, firstNumber, count, syncBegan, start, end: reader.at });
+    const section = readSection(reader, viewed(payload).view);
+    const name = `${section.lane} ${section.syncBegan.isNone}`;
+    if (lanes.has(name)) throw malformed(`it has lane ${section.lane} twice`);
+    lanes.add(name);
+    sections.push(section);
   }
   reader.end();
   return { epoch, target, ...names, payload: viewed(payload), sections };
 }
 
+function readSection(reader: FieldReader, view: DataView): ReceivedSection {
+  const lane = reader.short();
+  if (reader.short() !== 0) throw malformed('a section has an unknown flag');
+  const count = reader.word();
+  const length = reader.word();
+  const syncBegan = new Version().set(reader.word(), reader.word());
+  if (count === 0) throw malformed('a section is empty');
+  const numbersAt = reader.at;
+  reader.bytes(count * NUMBER_BYTES);
+  const firstNumber = numberAt(view, numbersAt, 0);
+  const start = reader.at;
+  reader.bytes(length);
+  return { lane, count, syncBegan, numbersAt, firstNumber, start, end: reader.at };
+}
+
+/** Returns the number of the section's event with that index; `numbersAt` is the section's. */
+export function numberAt(view: DataView, numbersAt: number, index: number): number {
+  return view.getFloat64(numbersAt + index * NUMBER_BYTES, true);
+}
+
 /**
- * Checks every event, in slices. Resolves with the latest version among the events and the
+ * Checks every event and its number, in slices. Resolves with the latest version among the events and the
  * beginnings of synchronisations. Rejects with GridError WAN_MESSAGE_INVALID.
  */
 export async function checkEvents(
@@ -95,10 +113,15 @@ export async function checkEvents(
 ): Promise<Version> {
   const latest = new Version();
   const change = new Mutation();
-  for (const { start, end, count, lane, syncBegan } of sections) {
+  for (const { start, end, count, lane, syncBegan, numbersAt } of sections) {
     if (syncBegan.isAfter(latest)) latest.copyFrom(syncBegan);
     let at = start;
+    let before = 0;
     for (let index = 0; index < count; index++) {
+      const number = numberAt(payload.view, numbersAt, index);
+      if (!Number.isSafeInteger(number) || number <= before)
+        throw malformed(`the numbers of lane ${lane} do not rise`);
+      before = number;
       at = readEvent(payload, at, end, change);
       if (at < 0) throw malformed(`event ${index} of lane ${lane} is invalid`);
       if (change.version.isAfter(latest)) latest.copyFrom(change.version);
@@ -117,7 +140,7 @@ function namesFrom(reader: FieldReader): MessageNames {
     // The lengths separate the names.
     hash.update(`${name.length} `).update(name);
   }
-  return { clusterName, publisher: hash.digest('base64') };
+  return { clusterName, publisher: hash.digest() };
 }
 
 /** Bytes of the field line apart from the content type: field name, colon and line end. */

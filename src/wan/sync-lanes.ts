@@ -9,8 +9,8 @@
  *
  * Entries that were in a batch remain until they are acknowledged, even after the synchronisation
  * has ended: they may have arrived, and then no older event of their keys may follow. They are
- * numbered like the events of the queue's lanes: of the two lanes with one number at most one has
- * numbered records. Tested by sync.spec.ts.
+ * numbered apart from the events of the queue's lanes; of a lane of the queue and the lane here that
+ * has its number, at most one has numbered records. Tested by sync.spec.ts.
  */
 import { Mutation, SET } from '../engine/mutation.ts';
 import { type StoredVisitor, VisitCursor } from '../engine/stored-engine.ts';
@@ -86,7 +86,11 @@ export class SyncLanes implements StoredVisitor {
     batchSize: number,
     now: () => number,
   ) {
-    this.lanes = queue.lanes.map(({ number }) => new Lane(number, this.#totals, queue.pool));
+    this.lanes = queue.lanes.map(({ number, firstNumber }) => {
+      const lane = new Lane(number, this.#totals, queue.pool);
+      lane.firstNumber = firstNumber;
+      return lane;
+    });
     this.#engine = engine;
     this.#queue = queue;
     this.#batchSize = batchSize;
@@ -159,7 +163,6 @@ export class SyncLanes implements StoredVisitor {
     if (reading !== undefined && !this.#isFull(lane, reading)) this.#read(lane, reading);
     if (lane.count === 0) return undefined;
     if (reading !== undefined && !this.#isFull(lane, reading)) return undefined;
-    lane.firstNumber = Math.max(lane.firstNumber, queued.firstNumber);
     return lane;
   }
 

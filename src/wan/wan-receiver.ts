@@ -59,13 +59,14 @@ import {
   checkEvents,
   EventRules,
   type MessageNames,
+  numberAt,
   type ReceivedBatch,
   type ReceivedSection,
   type RequestLimits,
   readBatch,
   readHandshake,
 } from './received-batch.ts';
-import { type PublisherNumbers, ReceivedNumbers, type SourceNumbers } from './received-numbers.ts';
+import { type LaneNumbers, ReceivedNumbers, type SourceNumbers } from './received-numbers.ts';
 import { readTreeRequest } from './tree-messages.ts';
 import { type TreeParts, TreeResponder } from './tree-responder.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
@@ -214,19 +215,21 @@ export class WanReceiver implements Receiver {
     this.#checkClock(latest, opened);
     const none = batch.sections.map(() => 0);
     const source = this.#sources.source(opened.dataSet);
-    const publisher = source.publisher(batch.publisher);
+    const { publisher, sections, epoch } = batch;
+    const lanes = sections.map((each) => this.#sources.lane(opened.dataSet, publisher, each));
     if (!batch.target.equals(dataSetId)) {
-      return this.#report(opened, batch, publisher, OTHER_DATA_SET, none, true);
+      return this.#report(opened, lanes, OTHER_DATA_SET, none, true);
     }
-    this.#enter(source, batch.epoch);
-    passNumbers(batch, publisher);
+    this.#enter(source, epoch);
+    for (const [index, section] of sections.entries()) lanes[index]!.check(section, epoch);
+    for (const [index, section] of sections.entries()) lanes[index]!.enter(section, epoch);
     engine.observe(opened.clock);
-    if (!opened.isOnReceipt) return await this.#apply(opened, batch, source, publisher);
+    if (!opened.isOnReceipt) return await this.#apply(opened, batch, source, lanes);
     const { length } = opened.payload;
     const hasRoom =
       this.#receivedBytes === 0 || this.#receivedBytes + length <= this.#receivedBytesMax;
     this.#receivedBytes += length;
-    const work = this.#apply(opened, batch, source, publisher).catch((error: unknown) =>
+    const work = this.#apply(opened, batch, source, lanes).catch((error: unknown) =>
       this.#parts.log.error(
         {},
         `WAN: a batch acknowledged on receipt could not be applied: ${reasonOf(error)}`,
@@ -237,46 +240,46 @@ export class WanReceiver implements Receiver {
     });
     if (!hasRoom) await end;
     const all = batch.sections.map(({ count }) => count);
-    return this.#report(opened, batch, publisher, ALL_APPLIED, all, true);
+    return this.#report(opened, lanes, ALL_APPLIED, all, true);
   }
 
   /** Throws GridError WAN_OLDER_EPOCH if the sender has started again since. */
   #enter(source: SourceNumbers, epoch: number): void {
     if (epoch < source.epoch) throw new GridError('WAN_OLDER_EPOCH', {});
-    if (epoch > source.epoch) source.begin(epoch);
+    source.epoch = epoch;
   }
 
   async #apply(
     opened: OpenedMessage,
     batch: ReceivedBatch,
     source: SourceNumbers,
-    publisher: PublisherNumbers,
+    lanes: readonly LaneNumbers[],
   ): Promise<ReceiveResult> {
     const done: number[] = [];
     let reason = ALL_APPLIED;
-    for (const section of batch.sections) {
-      const before = publisher.work[section.lane];
-      const work = this.#applySection(before, opened, batch, section, source, publisher);
+    for (const [index, section] of batch.sections.entries()) {
+      const lane = lanes[index]!;
+      const work = this.#applySection(lane.work, opened, batch, section, source, lane);
       const end = work.then(ended, ended);
-      publisher.work[section.lane] = end;
+      lane.work = end;
       const outcome = await work;
-      if (publisher.work[section.lane] === end) publisher.work[section.lane] = undefined;
+      if (lane.work === end) lane.work = undefined;
       done.push(outcome.done);
       if (outcome.reason !== ALL_APPLIED) reason = outcome.reason;
     }
     if (reason !== ALL_APPLIED && opened.isOnReceipt) {
       this.#parts.log.error({ reason }, 'WAN: events that were acknowledged on receipt are lost');
     }
-    return this.#report(opened, batch, publisher, reason, done, opened.isOnReceipt);
+    return this.#report(opened, lanes, reason, done, opened.isOnReceipt);
   }
 
   async #applySection(
     before: Promise<void> | undefined,
     opened: OpenedMessage,
     { payload, epoch }: ReceivedBatch,
-    { lane, firstNumber, count, syncBegan, start, end }: ReceivedSection,
+    { numbersAt, count, syncBegan, start, end }: ReceivedSection,
     source: SourceNumbers,
-    { lastNumbers, notTaken, rejected }: PublisherNumbers,
+    lane: LaneNumbers,
   ): Promise<{ done: number; reason: number }> {
     if (before !== undefined) await before;
     let at = start;
@@ -291,18 +294,18 @@ export class WanReceiver implements Receiver {
       const policy = policyAt(payload.bytes, at) as MergePolicy;
       const change = this.#change;
       at = readEvent(payload, at, end, change);
-      const number = firstNumber + index;
-      if (number <= lastNumbers[lane]!) continue;
+      const number = numberAt(payload.view, numbersAt, index);
+      if (number <= lane.lastNumber) continue;
       const fault = this.#rules.faultOf(change);
       if (fault === undefined) {
         const reason = this.#merge(change, policy, opened.dataSet, syncBegan);
         if (reason !== ALL_APPLIED) return { done: index, reason };
-        if (this.#isOutdated && !syncBegan.isNone) notTaken[lane]!++;
+        if (this.#isOutdated && !syncBegan.isNone) lane.notTaken++;
       } else {
-        rejected[lane]!++;
+        lane.rejected++;
         this.#onRejected(change, opened.dataSet, fault);
       }
-      lastNumbers[lane] = number;
+      lane.lastNumber = number;
     }
     return { done: count, reason: ALL_APPLIED };
   }
@@ -385,16 +388,16 @@ export class WanReceiver implements Receiver {
 
   #report(
     opened: OpenedMessage,
-    { sections }: ReceivedBatch,
-    { notTaken, rejected }: PublisherNumbers,
+    lanes: readonly LaneNumbers[],
     reason: number,
     done: readonly number[],
     isIndependent: boolean,
   ): ReceiveResult {
-    const bytes = Buffer.alloc(HEAD_BYTES + 4 + sections.length * SECTION_RESPONSE_BYTES);
-    const writer = new FieldWriter(bytes, HEAD_BYTES).short(reason).short(sections.length);
-    for (const [index, { lane }] of sections.entries()) {
-      writer.word(done[index]!).count(notTaken[lane]!).count(rejected[lane]!);
+    const bytes = Buffer.alloc(HEAD_BYTES + 4 + lanes.length * SECTION_RESPONSE_BYTES);
+    const writer = new FieldWriter(bytes, HEAD_BYTES).short(reason).short(lanes.length);
+    for (const [index, lane] of lanes.entries()) {
+      writer.word(done[index]!).count(lane.notTaken).count(lane.rejected);
+      lane.onReported();
     }
     const partition = isIndependent ? NO_PARTITION : EVERY_PARTITION;
     return this.#respond(opened, BATCH_RESPONSE, bytes, partition);
@@ -418,20 +421,6 @@ export class WanReceiver implements Receiver {
     };
     return { status: 200, body: sealPlain(bytes, head), partition };
   }
-}
-
-/**
- * Records the first numbers of a batch. A lane has one batch in flight, so its batches never begin
- * before the latest one. A batch that does is late, or another peer has sent numbers that the
- * sender has not assigned: then the sender's events could be mistaken for applied ones. Throws
- * GridError WAN_NUMBERS_PASSED, and the sender begins a later epoch.
- */
-function passNumbers({ sections }: ReceivedBatch, { firstNumbers }: PublisherNumbers): void {
-  for (const { lane, firstNumber: number } of sections) {
-    const passed = firstNumbers[lane]!;
-    if (number < passed) throw new GridError('WAN_NUMBERS_PASSED', { lane, number, passed });
-  }
-  for (const { lane, firstNumber } of sections) firstNumbers[lane] = firstNumber;
 }
 
 function shortened(name: string): string {
