@@ -20,6 +20,8 @@ export class Status {
 export class ErrorReply extends Error {}
 
 interface Kinds {
+  /** An array of one element. */
+  readonly string: string[];
   readonly hash: Map<string, string>;
   readonly list: string[];
   readonly zset: Map<string, number>;
@@ -90,7 +92,7 @@ export class FakeData {
   make<Kind extends keyof Kinds>(key: string, kind: Kind): Kinds[Kind] {
     const found = this.get(key, kind);
     if (found !== undefined) return found;
-    const value = (kind === 'list' ? [] : new Map()) as Kinds[Kind];
+    const value = (kind === 'list' || kind === 'string' ? [] : new Map()) as Kinds[Kind];
     this.#keys.set(key, { kind, value });
     return value;
   }
@@ -214,6 +216,8 @@ export const DATA_COMMANDS: Readonly<Record<string, CommandRow>> = {
     (data, [, key = '', seconds = '']) => (data.expire(key, integerOf(seconds)) ? 1 : 0),
     WRITES,
   ),
+  GET: row(-2, (data, [, key = '']) => data.get(key, 'string')?.[0] ?? null),
+  SET: row(3, set, GROWS),
   HGET: row(-3, (data, [, key = '', field = '']) => data.get(key, 'hash')?.get(field) ?? null),
   HMGET: row(3, (data, [, key = '', ...fields]) => {
     const hash = data.get(key, 'hash');
@@ -319,6 +323,21 @@ export const DATA_COMMANDS: Readonly<Record<string, CommandRow>> = {
     return [`${end >= all.length ? 0 : end}`, withScores(all.slice(from, end))];
   }),
 };
+
+/** Of the options only EX. */
+function set(data: FakeData, [, key = '', text = '', option, seconds]: readonly string[]): Value {
+  if (option !== undefined && (option !== 'EX' || seconds === undefined)) {
+    throw new ErrorReply('ERR syntax error');
+  }
+  const lifetime = seconds === undefined ? undefined : integerOf(seconds);
+  if (lifetime !== undefined && lifetime <= 0) {
+    throw new ErrorReply("ERR invalid expire time in 'set' command");
+  }
+  data.delete(key);
+  data.make(key, 'string').push(text);
+  if (lifetime !== undefined) data.expire(key, lifetime);
+  return new Status('OK');
+}
 
 function hset(data: FakeData, [, key = '', ...pairs]: readonly string[]): Value {
   if (pairs.length % 2 === 1) throw wrongCount('hset');

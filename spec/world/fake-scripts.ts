@@ -26,7 +26,8 @@ import { LIST_ENTRIES } from '../../src/engine/redis/scan-script.ts';
 import { ErrorReply, type Value } from './fake-data.ts';
 import { listEntries } from './fake-list-script.ts';
 import { MEMBER_FUNCTIONS } from './fake-member-scripts.ts';
-import { headLength, nowOf, type ScriptFunction, type ScriptRun } from './script-run.ts';
+import { MERGE_FUNCTIONS } from './fake-merge-scripts.ts';
+import { headLength, nowOf, originAt, type ScriptFunction, type ScriptRun } from './script-run.ts';
 
 const WAITING_SECONDS = 86400;
 const TAKEN_BYTES_MAX = 1024 * 1024;
@@ -109,7 +110,8 @@ const add: ScriptFunction = (
       text.writeUIntBE(end, 0, 6);
       life = text.toString('latin1');
     }
-    head = `${held.charAt(0)}${version}${life}${held.slice(9 + life.length, length)}`;
+    const flags = String.fromCharCode(16 + (held.charCodeAt(0) % 16));
+    head = `${flags}${version}${life}${held.slice(9 + life.length, originAt(held))}`;
   }
   const numbers = [BigInt(old), BigInt(old) + BigInt(by)];
   if (numbers.some((each) => BigInt.asIntN(64, each) !== each)) return 0;
@@ -384,6 +386,7 @@ export const SCRIPT_FUNCTIONS: ReadonlyMap<string, ScriptFunction> = new Map(
       [PUT_OUT, putOut],
       [LIST_ENTRIES, listEntries],
       ...MEMBER_FUNCTIONS,
+      ...MERGE_FUNCTIONS,
     ] as const
   ).map(([{ source }, run]) => [shaOf(source), run]),
 );

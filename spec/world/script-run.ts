@@ -1,5 +1,5 @@
 /** What a function that stands for a script calls. */
-import type { Value } from './fake-data.ts';
+import { ErrorReply, type Value } from './fake-data.ts';
 
 /** A run of a script: the commands that it calls. */
 export interface ScriptRun {
@@ -25,11 +25,21 @@ export function nowOf({ texts }: ScriptRun): number {
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
 
-/** Returns the length of the header of a stored value. */
-export function headLength(value: string): number {
+/** Returns the length of the header of a stored value before its origin. */
+export function originAt(value: string): number {
   const flags = value.charCodeAt(0);
   const length = 9 + ((flags & 4) === 0 ? 0 : 6) + ((flags & 8) === 0 ? 0 : 10);
   if ((flags & 1) !== 0) return length + 1;
   if ((flags & 2) === 0) return length;
   return length + 2 + value.charCodeAt(length) * 256 + value.charCodeAt(length + 1);
+}
+
+/** Returns the length of the header of a stored value. Throws ErrorReply if it is cut off. */
+export function headLength(value: string): number {
+  const length = originAt(value);
+  if (value.charCodeAt(0) < 32) return length;
+  if (value.length < length + 5) {
+    throw new ErrorReply('ERR attempt to perform arithmetic on a nil value');
+  }
+  return length + 5 + 16 * value.charCodeAt(length + 4);
 }

@@ -56,12 +56,19 @@ export const MARKS = 8;
 export const WAKE_UPS = 9;
 /** A number during an addition: a hash that exists only within a script. */
 export const SUM = 10;
+/** The clock of a partition. */
+export const CLOCK = 11;
+/** The tombstones of a partition, and their order. */
+export const TOMBSTONES = 12;
+export const TOMBSTONE_ORDER = 13;
+/** The mark of a lane of another cluster's publisher. */
+export const SOURCE = 14;
 
-const LETTERS = 'mxeqrnwhkua';
+const LETTERS = 'mxeqrnwhkuatdos';
 /** The kind of the keys that store the cluster's members and state. */
 const CLUSTER_LETTER = 'c';
 
-export type KeyKind = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10;
+export type KeyKind = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14;
 
 export class Layout {
   readonly partitionCount: number;

@@ -2,7 +2,7 @@
  * Reclaims the memory of expired entries, which no request finds or counts. Every second the oldest
  * member checks some of the partitions, each about every 10 s. A check asks for the maps with
  * expired entries, which are removed in short steps. Every PURGE_ROUNDS rounds, expiry times of
- * deleted entries are also removed. Everything is repeatable.
+ * deleted entries and old tombstones are also removed. Everything is repeatable.
  * Tested by redis-membership-store.spec.ts.
  */
 import { header } from './command-buffer.ts';
@@ -10,6 +10,7 @@ import type { Dispatcher } from './dispatcher.ts';
 import type { Failure } from './failure.ts';
 import { EXPIRIES, EXPIRING, type Layout, MAP } from './layout.ts';
 import { PURGE, SWEEP } from './map-scripts.ts';
+import type { RedisMerges } from './redis-merges.ts';
 import { NUMBER, READ, runStep, STRINGS, UPKEEP } from './run-step.ts';
 
 /** Maximum number of expired entries that one step removes. */
@@ -37,13 +38,17 @@ export interface SweepOptions {
   now(): number;
 }
 
+interface LifetimeSweepsOptions extends SweepOptions {
+  readonly merges: Pick<RedisMerges, 'trim'>;
+}
+
 export class LifetimeSweeps {
-  readonly #options: SweepOptions;
+  readonly #options: LifetimeSweepsOptions;
   #next = 0;
   #round = 0;
   #isRunning = false;
 
-  constructor(options: SweepOptions) {
+  constructor(options: LifetimeSweepsOptions) {
     this.#options = options;
   }
 
@@ -62,7 +67,9 @@ export class LifetimeSweeps {
         this.#next = (partition + 1) % partitionCount;
         if (this.#next === 0) this.#round++;
         await this.#sweepPartition(partition);
-        if ((round + partition) % PURGE_ROUNDS === 0) await this.#purgePartition(partition);
+        if ((round + partition) % PURGE_ROUNDS !== 0) continue;
+        await this.#purgePartition(partition);
+        await this.#options.merges.trim(partition);
       }
     };
     const works = Array.from({ length: PARTITIONS_AT_ONCE }, work);

@@ -15,7 +15,7 @@ import { script } from './scripts.ts';
  * Functions that the scripts share: the server's time in ms, the expiry time in a value, and the
  * value unless it has expired.
  */
-const SHARED = `
+export const SHARED = `
 local function now()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
@@ -34,15 +34,23 @@ local function present(value)
 end
 `;
 
-/** A function that scripts share: the length of the header of a stored value. */
+/**
+ * Functions that scripts share: the length of the header of a stored value before its origin, and that
+ * of the whole header.
+ */
 export const HEAD_LENGTH = `
-local function headLength(value)
+local function originAt(value)
   local flags, length = string.byte(value, 1), 9
   if math.floor(flags / 4) % 2 == 1 then length = length + 6 end
   if math.floor(flags / 8) % 2 == 1 then length = length + 10 end
   if flags % 2 == 1 then return length + 1 end
   if math.floor(flags / 2) % 2 == 0 then return length end
   return length + 2 + string.byte(value, length + 1) * 256 + string.byte(value, length + 2)
+end
+local function headLength(value)
+  local length = originAt(value)
+  if string.byte(value, 1) < 32 then return length end
+  return length + 5 + 16 * string.byte(value, length + 5)
 end
 `;
 
@@ -132,7 +140,8 @@ if held then
     if last > 0 then ends = math.min(ends, last) end
     life = timeText(ends)
   end
-  head = string.sub(held, 1, 1) .. ARGV[3] .. life .. string.sub(held, 10 + #life, length)
+  local flags = string.char(16 + string.byte(held, 1) % 16)
+  head = flags .. ARGV[3] .. life .. string.sub(held, 10 + #life, originAt(held))
 end
 redis.call('HSET', KEYS[4], 'sum', old)
 local added = redis.pcall('HINCRBY', KEYS[4], 'sum', ARGV[2])

@@ -19,8 +19,12 @@ import {
   type NameReceiver,
   NO_TICKET,
   type Receiver,
+  UNREACHABLE,
 } from '../engine.ts';
 import { HybridClock } from '../hybrid-clock.ts';
+import type { SectionMerger, SectionResult } from '../section-merger.ts';
+import type { MergeOptions } from '../stored-engine.ts';
+import type { Version } from '../version.ts';
 import { DepartedMembers } from './departed-members.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { AWAY, type Failure, isUnknown, OTHER_LAYOUT, outcomeOf, reasonOf } from './failure.ts';
@@ -31,12 +35,14 @@ import { MAP_SCRIPTS } from './map-scripts.ts';
 import { clear, sizeOf } from './map-size-and-clear.ts';
 import { endConnections, namePrefix } from './member-connections.ts';
 import { MEMBER_SCRIPTS } from './member-scripts.ts';
+import { MERGE_SCRIPTS } from './merge-scripts.ts';
 import { PendingChanges } from './pending-changes.ts';
 import type { PrimaryOptions } from './primary.ts';
 import { QUEUE_SCRIPTS } from './queue-scripts.ts';
 import type { ConnectionOptions } from './redis-connection.ts';
 import { RedisMaps } from './redis-maps.ts';
 import { RedisMembershipStore } from './redis-membership-store.ts';
+import { RedisMerges } from './redis-merges.ts';
 import { RedisQueues } from './redis-queues.ts';
 import { Results } from './redis-result.ts';
 import { Rights } from './rights.ts';
@@ -49,7 +55,8 @@ import type { Servers, ServersObserver } from './servers.ts';
 
 export interface RedisEngineOptions
   extends Omit<ConnectionOptions, 'mayChange' | 'counter'>,
-    Omit<QueueSettings, 'queueReplicaCount'> {
+    Omit<QueueSettings, 'queueReplicaCount'>,
+    Pick<MergeOptions, 'tombstoneRetentionMs' | 'tombstonesMax' | 'onTombstonesDropped'> {
   readonly clusterName: string;
   readonly partitionCount: number;
   /** Whether servers that drop data may be used. */
@@ -90,10 +97,18 @@ export interface RedisEngineOptions
   onWarning(text: string): void;
 }
 
+const SCRIPTS = [
+  ...MAP_SCRIPTS,
+  LIST_ENTRIES.source,
+  ...MERGE_SCRIPTS,
+  ...QUEUE_SCRIPTS,
+  ...MEMBER_SCRIPTS,
+];
+
 /** Without a uuid, other members cannot end this member's connections. */
 type Life = Pick<MemberLife, 'hasLease'> & Partial<Pick<MemberLife, 'uuid'>>;
 
-export class RedisEngine implements Engine, ChangeWork {
+export class RedisEngine implements Engine, ChangeWork, SectionMerger {
   readonly isOrdered = false;
   readonly listRun = 0;
   /** The store of the members that share the servers' data. */
@@ -106,6 +121,7 @@ export class RedisEngine implements Engine, ChangeWork {
   readonly #results = new Results();
   readonly #maps: RedisMaps;
   readonly #queues: RedisQueues;
+  readonly #merges: RedisMerges;
   readonly #membershipStore: RedisMembershipStore;
   readonly #whole: Parameters<typeof clear>[0] & Parameters<typeof listNames>[0];
   readonly #counter = { count: 0, lostCount: 0 };
@@ -123,14 +139,13 @@ export class RedisEngine implements Engine, ChangeWork {
     this.#options = options;
     this.#clock = clock;
     const time = new ServerTime(clock);
-    const scripts = [...MAP_SCRIPTS, LIST_ENTRIES.source, ...QUEUE_SCRIPTS, ...MEMBER_SCRIPTS];
     const mayChange = () => this.#life.hasLease;
     this.#namePrefix = namePrefix(clusterName);
     const connectionName = () => this.#life.uuid && this.#namePrefix + this.#life.uuid;
     const layout = new Layout(clusterName, partitionCount);
     const connection = {
       ...options,
-      scripts,
+      scripts: SCRIPTS,
       mayChange,
       connectionName,
       counter: this.#counter,
@@ -148,7 +163,7 @@ export class RedisEngine implements Engine, ChangeWork {
       layout,
       servers,
       deadlineMs,
-      scripts,
+      scripts: SCRIPTS,
       pendingChanges,
       mayChange,
       onFault,
@@ -172,6 +187,8 @@ export class RedisEngine implements Engine, ChangeWork {
       queueReplicaCount: (queue) => options.queueReplicaCount(queue) ?? servers.usualReplicaCount,
     });
     this.#maps = new RedisMaps({ ...common, time, versions });
+    const merges = new RedisMerges({ ...options, ...common, time });
+    this.#merges = merges;
     this.#whole = { ...common, servers, now: () => time.wall() };
     const membershipStore = new RedisMembershipStore({
       clock,
@@ -193,7 +210,7 @@ export class RedisEngine implements Engine, ChangeWork {
       onGone: (present) => departedMembers.begin(present),
       onOldest: () => sweeps.begin(),
     });
-    const sweeps = new LifetimeSweeps(this.#whole);
+    const sweeps = new LifetimeSweeps({ ...this.#whole, merges });
     const departedMembers = this.#newDepartedMembers(membershipStore);
     this.membershipStore = this.#membershipStore = membershipStore;
   }
@@ -351,6 +368,21 @@ export class RedisEngine implements Engine, ChangeWork {
   acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void {
     if (this.#isStopped) return this.#refuse(receiver);
     this.#queues.acknowledge(hold, isDelivered, receiver);
+  }
+
+  async mergeSection(
+    ...section: Parameters<SectionMerger['mergeSection']>
+  ): Promise<SectionResult> {
+    if (this.#isStopped) return { outcome: UNREACHABLE, notTakenCount: 0 };
+    return await this.#merges.mergeSection(...section);
+  }
+
+  observe(version: Version): void {
+    this.#merges.observe(version);
+  }
+
+  now(version: Version): void {
+    this.#merges.now(version);
   }
 
   /** Sets the member incarnation that items are held for from now on. */

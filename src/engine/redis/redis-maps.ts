@@ -26,7 +26,7 @@ import { Operation, OperationPool, type Work } from './operation.ts';
 import type { Results } from './redis-result.ts';
 import { BULK, INTEGER, kindSet, NIL, type Reply } from './reply.ts';
 import type { ServerTime } from './server-time.ts';
-import { HeaderWriter, type Life, StoredValue } from './stored-value.ts';
+import { FOR_EVER, HeaderWriter, type Life, lifeOf, StoredValue } from './stored-value.ts';
 
 const HGET = header(3, 'HGET');
 const HSET = header(4, 'HSET');
@@ -194,14 +194,10 @@ export class RedisMaps {
     if (timeToLiveMs === 0 && maxIdleSeconds === 0) return FOR_EVER;
     const now = this.#options.time.wall();
     const lastMs = timeToLiveMs === 0 ? 0 : Math.min(END_MS_MAX, Math.ceil(now + timeToLiveMs));
-    const idleEnd = Math.ceil(now + maxIdleSeconds * 1000);
-    const endMs =
-      maxIdleSeconds === 0 ? lastMs : lastMs === 0 ? idleEnd : Math.min(idleEnd, lastMs);
-    return { endMs, maxIdleSeconds, lastMs };
+    return lifeOf(now, lastMs, maxIdleSeconds);
   }
 }
 
-const FOR_EVER: Life = { endMs: 0, maxIdleSeconds: 0, lastMs: 0 };
 const NOBODY: Receiver = { onResult() {} };
 
 /** Executes gets. */

@@ -12,6 +12,7 @@ import { addressText } from '../../base/server-address.ts';
 import { type ControlConnection, type ReplyValue, ServerError } from './control-connection.ts';
 import { errorKind, NO_RIGHT } from './error-reply.ts';
 import {
+  CLOCK,
   EXPIRIES,
   EXPIRING,
   HELD,
@@ -22,7 +23,10 @@ import {
   MARKS,
   QUEUE,
   RETURNED,
+  SOURCE,
   SUM,
+  TOMBSTONE_ORDER,
+  TOMBSTONES,
   WAITING,
   WAKE_UPS,
 } from './layout.ts';
@@ -59,12 +63,17 @@ const OF_KEYS: readonly (readonly [KeyKind, string])[] = [
   [HELD, 'HDEL HGET HKEYS HSET'],
   [MARKS, 'EXISTS EXPIRE HDEL HMGET HSET'],
   [SUM, 'HGET HINCRBY HSET UNLINK'],
+  [CLOCK, 'GET SET'],
+  [TOMBSTONES, 'HDEL HGET HLEN HSET'],
+  [TOMBSTONE_ORDER, 'LINDEX LLEN LPOP RPUSH'],
+  [SOURCE, 'GET SET'],
 ];
 const OF_RECORD = 'HDEL HGET HINCRBY HSET';
 
 /** Minimum number of arguments after the key; 1 for a command that is not listed. */
 const ARGUMENT_COUNTS: Readonly<Record<string, number>> = {
   EXISTS: 0,
+  GET: 0,
   HKEYS: 0,
   HLEN: 0,
   LLEN: 0,

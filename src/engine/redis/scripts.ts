@@ -7,9 +7,9 @@ import { createHash } from 'node:crypto';
 import type { ViewedBytes } from '../../base/copy-bytes.ts';
 import { header } from './command-buffer.ts';
 
-/** Commands that write, and the functions of queue-scripts.ts that do. */
+/** Commands that write, and the functions of queue-scripts.ts and merge-scripts.ts that do. */
 const WRITE =
-  /redis\.p?call\('(?:HSET|HDEL|HINCRBY|ZADD|ZREM|ZPOPMIN|LPOP|RPUSH|UNLINK)'|\b(?:wake|drop)\(/;
+  /redis\.p?call\('(?:SET|HSET|HDEL|HINCRBY|ZADD|ZREM|ZPOPMIN|LPOP|RPUSH|UNLINK)'|\b(?:wake|drop|bury|trim)\(/;
 /** How an error reports the line of a script. Redis also names the script; Valkey 9 does not. */
 const FAILED_AT = / script: .*on @user_script:(\d+)/;
 
@@ -17,8 +17,11 @@ export interface Script {
   readonly source: string;
   /** The beginning of a call, before the keys. */
   readonly header: ViewedBytes;
-  /** Returns the beginning of a call with `more` arguments beyond those that `script` declared. */
-  headerWith(more: number): ViewedBytes;
+  /**
+   * Returns the beginning of a call with `more` arguments, and `moreKeys` keys, beyond those that
+   * `script` declared.
+   */
+  headerWith(more: number, moreKeys?: number): ViewedBytes;
 }
 
 /** Returns, by the SHA-1 of each script, the lines before which it has not written anything. */
@@ -70,8 +73,11 @@ function shaOf(source: string): string {
 export function script(source: string, keyCount: number, argumentCount: number): Script {
   const sha = shaOf(source);
   const headers: ViewedBytes[] = [];
-  const headerWith = (more: number): ViewedBytes => {
-    headers[more] ??= header(3 + keyCount + argumentCount + more, 'EVALSHA', sha, `${keyCount}`);
+  const made = (more: number, keys: number): ViewedBytes =>
+    header(3 + keys + argumentCount + more, 'EVALSHA', sha, `${keys}`);
+  const headerWith = (more: number, moreKeys = 0): ViewedBytes => {
+    if (moreKeys > 0) return made(more, keyCount + moreKeys);
+    headers[more] ??= made(more, keyCount);
     return headers[more];
   };
   return { source, header: headerWith(0), headerWith };

@@ -1,15 +1,23 @@
 /**
  * The value of an entry or an item in the store: a header, then the unchanged bytes. The header,
- * format 1, big-endian: a byte of format and flags; the version of the change, 8 bytes; with a
- * lifetime, the expiry time in ms since 1970, 6 bytes; with a max idle, that in seconds, 4 bytes,
- * and the latest expiry time, which no read postpones, or 0, 6 bytes; the content type, as one byte
- * for a common one, otherwise its length in 2 bytes and its text. Tested by redis-engine.spec.ts.
+ * big-endian: a byte of format and flags; the version of the change, 8 bytes; with a lifetime, the
+ * expiry time in ms since 1970, 6 bytes; with a max idle, that in seconds, 4 bytes, and the latest
+ * expiry time, which no read postpones, or 0, 6 bytes; the content type, as one byte for a common
+ * one, otherwise its length in 2 bytes and its text.
+ *
+ * In format 2, of an entry that another data set sent, the origin follows: the maker of the version
+ * (../mutation.ts), 4 bytes; the number of data sets in the path, one byte, and their ids, 16 bytes
+ * each. Format 1 has no origin: this data set has generated the version.
+ * Tested by redis-engine.spec.ts.
  */
 import { ViewedBytes } from '../../base/copy-bytes.ts';
 import { Span } from '../../base/span.ts';
+import { DATA_SET_ID_BYTES } from '../mutation.ts';
 import type { Version } from '../version.ts';
 
 const FORMAT = 1 << 4;
+/** The format of a header with an origin. */
+const WITH_ORIGIN = 2 << 4;
 const COMMON_TYPE = 1;
 const OTHER_TYPE = 2;
 const ENDS = 4;
@@ -23,7 +31,10 @@ const END_BYTES = 6;
 /** Bytes of a lifetime with a max idle: two times, and the seconds between them. */
 const LIFE_BYTES = 2 * END_BYTES + 4;
 const TYPE_LENGTH_BYTES = 2;
-const HEADER_BYTES_MAX = NUMBER_END + LIFE_BYTES + TYPE_LENGTH_BYTES + 65535;
+const MAKER_BYTES = 4;
+/** Bytes of an origin without a path. */
+const ORIGIN_BYTES = MAKER_BYTES + 1;
+const HEADER_BYTES_MAX = NUMBER_END + LIFE_BYTES + TYPE_LENGTH_BYTES + 65535 + ORIGIN_BYTES;
 
 /** Common types, numbered from 1. Part of the format: types may only be added at the end. */
 const COMMON_TYPES = [
@@ -52,8 +63,11 @@ export class HeaderWriter {
   readonly view = this.#memory.view;
   length = 0;
 
-  /** The content type has up to 65,535 bytes. */
-  write(version: Version, life: Life, contentType: Span): this {
+  /**
+   * The content type has up to 65,535 bytes. `maker`: the data set that has generated the version; 0
+   * for this one.
+   */
+  write(version: Version, life: Life, contentType: Span, maker = 0): this {
     const { bytes, view } = this;
     let flags = FORMAT;
     view.setInt32(VERSION_AT, version.high);
@@ -61,8 +75,15 @@ export class HeaderWriter {
     this.length = NUMBER_END;
     if (life.endMs !== 0) flags |= this.#writeLife(life);
     if (contentType.length > 0) flags |= this.#writeType(contentType);
+    if (maker !== 0) flags += this.#writeOrigin(maker);
     bytes[0] = flags;
     return this;
+  }
+
+  #writeOrigin(maker: number): number {
+    this.length = this.bytes.writeInt32LE(maker, this.length);
+    this.bytes[this.length++] = 0;
+    return WITH_ORIGIN - FORMAT;
   }
 
   #writeLife({ endMs, maxIdleSeconds, lastMs }: Life): number {
@@ -97,6 +118,15 @@ export interface Life {
   readonly lastMs: number;
 }
 
+export const FOR_EVER: Life = { endMs: 0, maxIdleSeconds: 0, lastMs: 0 };
+
+/** Returns the life, from `now` on, of an entry with these limits; each is 0 for none. */
+export function lifeOf(now: number, lastMs: number, maxIdleSeconds: number): Life {
+  if (maxIdleSeconds === 0) return { endMs: lastMs, maxIdleSeconds, lastMs };
+  const idleEnd = Math.ceil(now + maxIdleSeconds * 1000);
+  return { endMs: lastMs === 0 ? idleEnd : Math.min(idleEnd, lastMs), maxIdleSeconds, lastMs };
+}
+
 /** The parsed form of a stored value. Its spans are valid as long as the bytes read. */
 export class StoredValue implements Life {
   readonly value = new Span();
@@ -110,7 +140,8 @@ export class StoredValue implements Life {
   /** Returns false if the bytes have another format. */
   read({ bytes, view, start, end }: Span): boolean {
     const flags = bytes[start]!;
-    if (end - start < NUMBER_END || (flags & ~FLAGS) !== FORMAT) return false;
+    const format = flags & ~FLAGS;
+    if (end - start < NUMBER_END || (format !== FORMAT && format !== WITH_ORIGIN)) return false;
     const versionAt = start + VERSION_AT;
     this.versionHigh = view?.getInt32(versionAt) ?? bytes.readInt32BE(versionAt);
     this.versionLow = view?.getInt32(versionAt + 4) ?? bytes.readInt32BE(versionAt + 4);
@@ -123,6 +154,9 @@ export class StoredValue implements Life {
     }
     if ((flags & OTHER_TYPE) !== 0 && end - at < TYPE_LENGTH_BYTES) return false;
     at = this.#readType(bytes, at, flags);
+    if (format === WITH_ORIGIN && at + ORIGIN_BYTES <= end) {
+      at += ORIGIN_BYTES + DATA_SET_ID_BYTES * bytes[at + MAKER_BYTES]!;
+    } else if (format === WITH_ORIGIN) return false;
     if (at > end) return false;
     this.value.setViewed(bytes, view, at, end);
     return true;
