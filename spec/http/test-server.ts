@@ -48,7 +48,7 @@ import type { Audit } from '../../src/telemetry/audit.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { LogLevelControl } from '../../src/telemetry/log-level-control.ts';
 import { v1Actions } from '../../src/v1/v1-actions.ts';
-import { type WanCalls, wanActions } from '../../src/wan/wan-actions.ts';
+import { type WanCalls, type WanMessages, wanActions } from '../../src/wan/wan-actions.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { DEFAULT_LIMITS } from './default-limits.ts';
 import type { FakeCarrier } from './fake-carrier.ts';
@@ -90,7 +90,7 @@ export type ServiceParts = Partial<
     Parameters<typeof dataActions>[0] &
     Parameters<typeof administrationActions>[0] &
     Parameters<typeof monitoringActions>[0] & {
-      wan: WanCalls | undefined;
+      wan: (WanCalls & WanMessages) | undefined;
       maintenance: Maintenance;
     }
 >;
@@ -213,6 +213,7 @@ export function createTestServer(
     ...wanActions({
       ...checks,
       wan: 'wan' in services ? services.wan : NO_PUBLISHERS,
+      messages: services.wan ?? NO_PUBLISHERS,
       hasMemberLogin: checks.memberLogin !== undefined,
     }),
     ...cpActions({ ...checks, cp, clock, waiting }),
@@ -264,19 +265,10 @@ function unknownPublisher(replication: string, publisherId: string): never {
 }
 
 /** WAN calls of a member that has no publishers, and to which none can be added. */
-const NO_PUBLISHERS: WanCalls = {
+const NO_PUBLISHERS: WanCalls & WanMessages = {
   running: undefined,
-  load: async () => ({
-    publisherOf: unknownPublisher,
-    synchronise: unknownPublisher,
-    check: unknownPublisher,
-    progressOf: () => undefined,
-    publishers: () => [],
-    receiver: {
-      receive: async () => ({
-        error: new GridError('WAN_MESSAGE_INVALID', { reason: 'nothing is taken' }),
-      }),
-    },
+  receive: async () => ({
+    error: new GridError('WAN_MESSAGE_INVALID', { reason: 'nothing is taken' }),
   }),
   runningOf: unknownPublisher,
   add: async () => ({ faults: ['no WAN replication'] }),

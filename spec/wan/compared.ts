@@ -5,18 +5,21 @@
 
 import assert from 'node:assert/strict';
 import { textBytes } from '../../src/base/fields.ts';
+import { SharedSlices } from '../../src/base/slices.ts';
 import type { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import { APPLIED } from '../../src/engine/engine.ts';
 import type { Mutation } from '../../src/engine/mutation.ts';
 import { Version } from '../../src/engine/version.ts';
 import { LeafOf } from '../../src/wan/entry-hash.ts';
 import { HEAD_BYTES, sealPlain } from '../../src/wan/message-format.ts';
+import { StoredSections } from '../../src/wan/stored-sections.ts';
 import {
   type ComparisonParts,
   compareMap,
   type Differences,
 } from '../../src/wan/tree-comparison.ts';
 import { nodeOf, type TreeQuestion, treeRequest } from '../../src/wan/tree-messages.ts';
+import { TreeResponder } from '../../src/wan/tree-responder.ts';
 import type { MapTree } from '../../src/wan/wan-maps.ts';
 import { WanReceiver } from '../../src/wan/wan-receiver.ts';
 import type { TransportResponse } from '../../src/wan/wan-transport.ts';
@@ -61,14 +64,15 @@ export class ComparedSide {
     this.engine = engine;
     this.#ask = ask;
     this.tree = tree;
+    const slices = new SharedSlices();
+    const parts = { ...MEMBER_PARTS, engine, dataSetId, onKnown: () => {} };
     this.receiver = new WanReceiver({
-      ...MEMBER_PARTS,
-      engine,
-      dataSetId,
+      ...parts,
+      sections: new StoredSections(parts, slices),
+      trees: new TreeResponder({ engine, clock, treeOf: () => this.tree }),
+      slices,
       clock,
       log: new RecordedLog(),
-      onKnown: () => {},
-      treeOf: () => this.tree,
     });
   }
 

@@ -9,7 +9,7 @@ import type { HttpLimits } from '../../src/http/limits.ts';
 import { AccessControl } from '../../src/security/access-control.ts';
 import { Authenticator } from '../../src/security/authenticator.ts';
 import type { DIALECTS } from '../../src/surface/dialect.ts';
-import type { WanCalls } from '../../src/wan/wan-actions.ts';
+import type { WanCalls, WanMessages } from '../../src/wan/wan-actions.ts';
 import type { PublisherStatus, ReceiveResult, TaskStatus } from '../../src/wan/wan-status.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { postHead } from '../http/test-client.ts';
@@ -93,20 +93,17 @@ function recordingWan(
       return { pause, resume, stop: note('stop') };
     },
     publishers: () => [STATUS],
-    receiver: {
-      async receive(message) {
-        calls.push(`receive ${message.length}`);
-        const text = message.toString();
-        await new Promise((resolve) => setImmediate(resolve));
-        assert.equal(message.toString(), text, 'the message has bytes of its own');
-        return answer;
-      },
-    },
   };
-  const wan: WanCalls = {
+  const wan: WanCalls & WanMessages = {
+    async receive(message) {
+      calls.push(`receive ${message.length}`);
+      const text = message.toString();
+      await new Promise((resolve) => setImmediate(resolve));
+      assert.equal(message.toString(), text, 'the message has bytes of its own');
+      return answer;
+    },
     running,
     runningOf: () => running,
-    load: async () => running,
     async clear(replication, publisherId) {
       find(replication, publisherId);
       calls.push(`clear ${replication} ${publisherId}`);
@@ -313,7 +310,6 @@ for (const name of ['none', 'hazelcast'] as const) {
       await follow([
         [`GET rest/wan/sync/progress/${SYNC_UUID}`, `${refused} …engine.url…`],
         ['GET rest/wan/publishers', '409 …engine.url…'],
-        ['POST rest/wan/receive x', '409 …engine.url…'],
       ]);
     });
 

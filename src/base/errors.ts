@@ -226,6 +226,16 @@ export const REQUEST_ERRORS = {
     status: 409,
     message: 'Cannot accept the WAN message: its sender has restarted since',
   },
+  WAN_READS_UNCOUNTED: {
+    status: 409,
+    message:
+      'Cannot accept the WAN message: merge policy {policy} compares reads, which are not counted with {setting}',
+  },
+  WAN_DATA_SET_UNKNOWN: {
+    status: 503,
+    message:
+      "Cannot accept the WAN message: the id of this cluster's data cannot be stored: {reason}",
+  },
   WAN_NUMBERS_PASSED: {
     status: 409,
     message:

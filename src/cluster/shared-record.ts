@@ -20,6 +20,11 @@ export interface SharedValues {
    * applies.
    */
   readonly tcpIpMembers: readonly string[] | undefined;
+  /**
+   * Uuid of the data set of several members, by which WAN replication knows it; undefined until a
+   * member needs it. That of a single member is its own uuid.
+   */
+  readonly dataSetId?: string | undefined;
 }
 
 export interface AddedConfig {

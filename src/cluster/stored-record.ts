@@ -38,6 +38,7 @@ interface RecordText {
   readonly licenseKeyHash?: string | undefined;
   readonly addedConfigs: readonly AddedConfig[];
   readonly tcpIpMembers?: readonly string[] | undefined;
+  readonly dataSetId?: string | undefined;
   readonly transition?: Transition | undefined;
   /** The last change that ended. */
   readonly ended?: EndedTransition;
@@ -134,8 +135,8 @@ export class StoredRecord implements SharedRecord {
 const EMPTY: RecordText = { state: 'ACTIVE', addedConfigs: [] };
 
 function valuesOf(text: RecordText, version: string): SharedValues {
-  const { state, licenseKeyHash, addedConfigs, tcpIpMembers } = text;
-  return { state, version, licenseKeyHash, addedConfigs, tcpIpMembers };
+  const { state, licenseKeyHash, addedConfigs, tcpIpMembers, dataSetId } = text;
+  return { state, version, licenseKeyHash, addedConfigs, tcpIpMembers, dataSetId };
 }
 
 /** A cluster that changes to a closed state is as closed as one that is already in it. */

@@ -43,7 +43,8 @@ import type { Log } from '../telemetry/log.ts';
 import { LogLevelControl } from '../telemetry/log-level-control.ts';
 import { reportLog } from '../telemetry/log-metrics.ts';
 import { v1Actions } from '../v1/v1-actions.ts';
-import { wanActions } from '../wan/wan-actions.ts';
+import { SharedWan } from '../wan/shared-wan.ts';
+import { type WanMessages, wanActions } from '../wan/wan-actions.ts';
 import { WanMaps } from '../wan/wan-maps.ts';
 import { WanPart } from '../wan/wan-part.ts';
 import type { Config } from './config.ts';
@@ -95,6 +96,8 @@ interface DataParts {
   readonly cluster: ClusterPart;
   /** Undefined if servers store the data. */
   readonly wan: WanPart | undefined;
+  /** Receives the messages of other clusters. */
+  readonly wanMessages: WanMessages;
   /** Number of connections to servers that store the data. */
   readonly serverConnectionCount: () => number;
   /** The engine, persistence and the cluster, in this order. */
@@ -265,6 +268,15 @@ async function makeData(config: Config, clock: Clock, log: Log, links: Links): P
     persistence: undefined,
     cluster,
     wan: undefined,
+    wanMessages: new SharedWan({
+      config,
+      clock,
+      log,
+      engine,
+      record: cluster.record,
+      segment: segmentOf(config),
+      acceptsWrites: () => cluster.cluster.acceptsWrites,
+    }),
     serverConnectionCount: () => engine.connectionCount,
     parts: [shared, cluster],
   };
@@ -294,7 +306,7 @@ async function storedData(
     engine,
     maps,
     store: persistence,
-    segment: config.pathSegment ?? DIALECTS[config.compatibility].pathSegment,
+    segment: segmentOf(config),
     uuidOf: () => cluster.uuid,
     acceptsWrites: () => cluster.acceptsWrites,
     addToConfig: (text) => reloader().addWan(text),
@@ -307,6 +319,7 @@ async function storedData(
     persistence,
     cluster: standalone,
     wan,
+    wanMessages: wan,
     serverConnectionCount: () => 0,
     parts: [embedded, ...(persistence === undefined ? [] : [persistence]), standalone],
   };
@@ -352,7 +365,7 @@ interface Served {
 /** Makes the HTTP interface, and that of the health port: the actions of all rows, and the checks. */
 function applicationsOf(
   config: Config,
-  { engine, persistence, wan, serverConnectionCount, cluster: clusterPart }: DataParts,
+  { engine, persistence, wan, wanMessages, serverConnectionCount, cluster: clusterPart }: DataParts,
   served: Served,
 ): Pick<HttpServersOptions, 'application' | 'healthApplication'> {
   const { cluster, record, license, waiting } = clusterPart;
@@ -361,7 +374,7 @@ function applicationsOf(
   const { audit, reloader, monitoring } = served;
   const { compatibility } = config;
   const dialect = DIALECTS[compatibility];
-  const segment = config.pathSegment ?? dialect.pathSegment;
+  const segment = segmentOf(config);
   const { isShared } = record;
   const { access: login, memberAccess: memberLogin, credentials } = security;
   const connectionCount = () => serversOf().connectionCount;
@@ -388,7 +401,14 @@ function applicationsOf(
       stopAll: (because) => cluster.stopAll(because),
     }),
     ...persistenceActions(persistence, dialect, isShared),
-    ...wanActions({ wan, cluster, dialect, audit, hasMemberLogin: memberLogin !== undefined }),
+    ...wanActions({
+      wan,
+      messages: wanMessages,
+      cluster,
+      dialect,
+      audit,
+      hasMemberLogin: memberLogin !== undefined,
+    }),
     ...cpActions({ cp, cluster, dialect, waiting, clock }),
     ...monitoringActions({
       monitoring,
@@ -422,6 +442,10 @@ function applicationsOf(
     application: applicationOf(ROUTES),
     healthApplication: applicationOf(HEALTH_PORT_ROUTES),
   };
+}
+
+function segmentOf({ pathSegment, compatibility }: Config): string {
+  return pathSegment ?? DIALECTS[compatibility].pathSegment;
 }
 
 /** Returns this machine's names in the configuration. */

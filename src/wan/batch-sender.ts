@@ -44,6 +44,7 @@ const REASONS = [
   'its data set has changed',
   'its engine is closed',
   'its cluster is PASSIVE',
+  'its servers accept no changes',
 ];
 
 export interface SenderParts {

@@ -48,7 +48,8 @@
  * The payload of the response to a batch:
  *
  *     0  reason why not all events were applied, one byte: 0 all were, 1 no memory, 2 disk, 3 the
- *        target's data set is another one, 4 engine closed, 5 cluster PASSIVE; at 1 zero
+ *        target's data set is another one, 4 engine closed, 5 cluster PASSIVE, 6 servers accept no
+ *        changes; at 1 zero
  *     2  number of sections, two bytes; at 4 then 20 bytes per section:
  *
  *     0  how many of its events, from the first on, need not be sent again

@@ -5,9 +5,14 @@
 
 import { createHash } from 'node:crypto';
 import { type Viewed, viewed } from '../base/copy-bytes.ts';
+import { GridError } from '../base/errors.ts';
 import type { FieldReader } from '../base/fields.ts';
 import type { SharedSlices } from '../base/slices.ts';
 import type { Span } from '../base/span.ts';
+import { pathOf } from '../config/setting.ts';
+import { policyAt } from '../engine/change-codec.ts';
+import { ENGINE_SETTINGS } from '../engine/engine-settings.ts';
+import { HIGHER_HITS, LATEST_ACCESS } from '../engine/merge-policy.ts';
 import { CLEAR, DATA_SET_ID_BYTES, Mutation } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';
 import { isFieldValue } from '../http/field-values.ts';
@@ -19,6 +24,7 @@ import {
   payloadReader,
   SECTIONS_MAX,
 } from './message-format.ts';
+import { MERGE_POLICIES } from './wan-settings.ts';
 
 /** The names in a message. */
 export interface MessageNames {
@@ -104,11 +110,13 @@ export function numberAt(view: DataView, numbersAt: number, index: number): numb
 }
 
 /**
- * Checks every event and its number, in slices. Resolves with the latest version among the events and the
- * beginnings of synchronisations. Rejects with GridError WAN_MESSAGE_INVALID.
+ * Checks every event and its number, in slices. Resolves with the latest version among the events and
+ * the beginnings of synchronisations. Rejects with GridError WAN_MESSAGE_INVALID, or without counted
+ * reads WAN_READS_UNCOUNTED for an event whose policy compares them.
  */
 export async function checkEvents(
   { payload, sections }: ReceivedBatch,
+  countsReads: boolean,
   slices: SharedSlices,
 ): Promise<Version> {
   const latest = new Version();
@@ -122,8 +130,16 @@ export async function checkEvents(
       if (!Number.isSafeInteger(number) || number <= before)
         throw malformed(`the numbers of lane ${lane} do not rise`);
       before = number;
+      const eventAt = at;
       at = readEvent(payload, at, end, change);
       if (at < 0) throw malformed(`event ${index} of lane ${lane} is invalid`);
+      const policy = policyAt(payload.bytes, eventAt);
+      if (!countsReads && (policy === HIGHER_HITS || policy === LATEST_ACCESS)) {
+        throw new GridError('WAN_READS_UNCOUNTED', {
+          policy: MERGE_POLICIES[policy],
+          setting: pathOf(ENGINE_SETTINGS.engineUrl),
+        });
+      }
       if (change.version.isAfter(latest)) latest.copyFrom(change.version);
       const pause = index % 64 === 63 ? slices.pause() : undefined;
       if (pause !== undefined) await pause;

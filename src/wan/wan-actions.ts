@@ -1,13 +1,12 @@
 /**
  * WAN replication over HTTP: control of one or all publishers, added publishers, and messages from
- * other members. If servers store the data, no member sees all changes, so every call is refused.
+ * other members. If servers store the data, no member sees all changes, so every call is refused but
+ * messages.
  */
 import { GridError } from '../base/errors.ts';
 import { NO_PARTITION } from '../base/partition-number.ts';
 import { Span } from '../base/span.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { pathOf } from '../config/setting.ts';
-import { ENGINE_SETTINGS } from '../engine/engine-settings.ts';
 import { AUTHORIZATION } from '../http/header-fields.ts';
 import { readBasicField } from '../security/access-control.ts';
 import type { Actions, Call, Work } from '../surface/action.ts';
@@ -20,6 +19,7 @@ import type { Dialect } from '../surface/dialect.ts';
 import { RETRY_LATER, respondJson } from '../surface/responses.ts';
 import { auditedUser, type CountingAudit } from '../telemetry/audit.ts';
 import type { WanPublisher } from './publisher.ts';
+import { storedElsewhere } from './stored-elsewhere.ts';
 import type { WanReceiver } from './wan-receiver.ts';
 import type { WanReplications } from './wan-replications.ts';
 import type { WAN_ROUTES } from './wan-routes.ts';
@@ -32,8 +32,10 @@ interface RunningWan
     replication: string,
     publisherId: string,
   ): Pick<WanPublisher, 'pause' | 'resume' | 'stop'>;
-  readonly receiver: Pick<WanReceiver, 'receive'>;
 }
+
+/** Receives messages; loads the replication code if necessary. */
+export type WanMessages = Pick<WanReceiver, 'receive'>;
 
 /** WAN replication as its calls use it. */
 export interface WanCalls {
@@ -41,8 +43,6 @@ export interface WanCalls {
   readonly running: RunningWan | undefined;
   /** Returns the running replication. Throws GridError WAN_UNKNOWN if there is no publisher at all. */
   runningOf(replication: string, publisherId: string): RunningWan;
-  /** Resolves with the running replication, which is loaded if necessary. */
-  load(): Promise<RunningWan>;
   /** Adds the new publishers of a replication given as JSON. */
   add(text: string): Promise<
     | {
@@ -67,6 +67,7 @@ export interface WanCalls {
 interface WanActionParts {
   /** Undefined if servers store the data. */
   readonly wan: WanCalls | undefined;
+  readonly messages: WanMessages;
   readonly cluster: Pick<Cluster, 'acceptsWrites'>;
   readonly dialect: Dialect;
   readonly audit: Pick<CountingAudit, 'write'>;
@@ -124,7 +125,7 @@ function respondProgress({ wan, dialect }: WanActionParts, call: Call): void {
   }
   const refusal =
     wan === undefined
-      ? withoutWan(call.describe())
+      ? storedElsewhere(call.describe())
       : new GridError('WAN_TASK_UNKNOWN', { uuid: uuid.slice(0, UUID_LENGTH_SHOWN) });
   request.refuseWith(refusal.code, refusal.message, dialect.statusOf(refusal));
 }
@@ -136,11 +137,7 @@ function respondProgress({ wan, dialect }: WanActionParts, call: Call): void {
  */
 function receive(parts: WanActionParts, call: Call): void {
   const { request } = call;
-  const { wan, cluster } = parts;
-  if (wan === undefined) {
-    writeAudit(parts, call, 409);
-    return refuseWithoutWan(call);
-  }
+  const { messages, cluster } = parts;
   if (!cluster.acceptsWrites) {
     request.session.isAudited = true;
     writeAudit(parts, call, 503);
@@ -149,10 +146,7 @@ function receive(parts: WanActionParts, call: Call): void {
   }
   // The bytes are only valid during the call.
   const message = request.content.toBuffer();
-  const received =
-    wan.running?.receiver.receive(message) ??
-    wan.load().then(({ receiver }) => receiver.receive(message));
-  call.await(received, (answer) => respondTo(parts, call, answer));
+  call.await(messages.receive(message), (answer) => respondTo(parts, call, answer));
 }
 
 function respondTo(parts: WanActionParts, call: Call, answer: ReceiveResult): void {
@@ -214,7 +208,7 @@ function wanWork(
   run: (wan: WanCalls, call: AdministrativeCall) => void,
 ): Work {
   return (call) => {
-    if (wan === undefined) return call.fail(withoutWan(call.action));
+    if (wan === undefined) return call.fail(storedElsewhere(call.action));
     try {
       run(wan, call);
     } catch (error) {
@@ -247,12 +241,8 @@ function refuse(call: AdministrativeCall, { faults, refusal }: RefusedConfig): v
 }
 
 function refuseWithoutWan(call: Call): void {
-  const { code, message, status } = withoutWan(call.describe());
+  const { code, message, status } = storedElsewhere(call.describe());
   call.request.refuseWith(code, message, status);
-}
-
-function withoutWan(action: string): GridError {
-  return new GridError('WAN_ELSEWHERE', { action, setting: pathOf(ENGINE_SETTINGS.engineUrl) });
 }
 
 /** Number of characters of an unknown uuid that the response repeats. */

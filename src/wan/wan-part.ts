@@ -18,12 +18,13 @@ import type { ServerConfig } from '../servers/server-settings.ts';
 import type { Log } from '../telemetry/log.ts';
 import { BATCH_BYTES_MAX } from './batch-limits.ts';
 import type { PublisherTransport } from './publisher-transport.ts';
-import type { WanCalls } from './wan-actions.ts';
+import type { WanCalls, WanMessages } from './wan-actions.ts';
 import type { WanConfig, WanPublisherOptions } from './wan-config.ts';
 import type { WanMaps } from './wan-maps.ts';
 import type { WanReplications } from './wan-replications.ts';
 import { MESSAGE_BYTES_FURTHER } from './wan-routes.ts';
 import type { WanSettings } from './wan-settings.ts';
+import type { ReceiveResult } from './wan-status.ts';
 
 /** Dropped queue size from which memory is released early, in bytes, and the delay, in ms. */
 const FREED_BYTES_MIN = 8_388_608;
@@ -64,7 +65,7 @@ interface WanPartOptions {
   readonly removeFromConfig: WanCalls['remove'];
 }
 
-export class WanPart implements Part<Config>, WanCalls, DurableQueues {
+export class WanPart implements Part<Config>, WanCalls, WanMessages, DurableQueues {
   running: WanReplications | undefined;
   readonly #options: WanPartOptions;
   #config: Config;
@@ -102,7 +103,7 @@ export class WanPart implements Part<Config>, WanCalls, DurableQueues {
     engine.identify(this.#dataSetId);
     if (this.#publishers().length === 0) return;
     await checkTls(this.#publishers());
-    await this.load();
+    await this.#load();
   }
 
   /** Called when the queues are recovered: publishers begin to send. */
@@ -162,14 +163,19 @@ export class WanPart implements Part<Config>, WanCalls, DurableQueues {
     this.#onFreed(bytes);
   }
 
-  load(): Promise<WanReplications> {
+  #load(): Promise<WanReplications> {
     this.#loading ??= this.#make();
     return this.#loading;
   }
 
+  async receive(message: Buffer): Promise<ReceiveResult> {
+    const { receiver } = this.running ?? (await this.#load());
+    return await receiver.receive(message);
+  }
+
   /** Loads the replication code first, as addToConfig extends the configuration during its call. */
   async add(text: string): ReturnType<WanCalls['add']> {
-    await this.load();
+    await this.#load();
     const added = await this.#options.addToConfig(text);
     await this.#keepQueues();
     return added;

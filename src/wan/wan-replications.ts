@@ -7,14 +7,18 @@ import type { Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import type { Figures } from '../base/figures.ts';
 import { counted } from '../base/quantities.ts';
+import { SharedSlices } from '../base/slices.ts';
 import { exceptionBytes } from '../base/wan-bytes.ts';
+import type { Mutation } from '../engine/mutation.ts';
 import type { ResponseSender } from '../http/response-delay.ts';
 import type { Sender } from './batch.ts';
 import { EPOCHS_A_MS } from './message-format.ts';
 import type { PersistentPublisherQueue } from './persistent-publisher-queue.ts';
 import { WanPublisher } from './publisher.ts';
 import { RemovedPublishers } from './removed-publishers.ts';
+import { StoredSections, type StoredSectionsParts } from './stored-sections.ts';
 import { compareMap } from './tree-comparison.ts';
+import { type TreeParts, TreeResponder } from './tree-responder.ts';
 import { PUBLISHERS_MAX, type WanPublisherOptions } from './wan-config.ts';
 import type { RefOf } from './wan-maps.ts';
 import { reportWan } from './wan-metrics.ts';
@@ -26,7 +30,10 @@ import type { WanTransport } from './wan-transport.ts';
 /** Interval between two checks of the queues while they are sent before the end, in ms. */
 const DRAIN_STEP_MS = 10;
 
-interface WanReplicationsParts extends Omit<ReceiverParts, 'onKnown'> {
+interface WanReplicationsParts
+  extends Omit<ReceiverParts, 'sections' | 'trees' | 'slices'>,
+    Omit<StoredSectionsParts, 'onKnown'>,
+    Omit<TreeParts, 'engine'> {
   /**
    * Whether no event may be sent before the next `release`: this turn's changes are not written.
    */
@@ -63,11 +70,15 @@ export class WanReplications implements ResponseSender {
     const epoch = Math.max(1, Math.floor(clock.wall()) * EPOCHS_A_MS + inMs);
     this.#sender = { dataSetId, epoch, now: (version) => engine.now(version) };
     this.#tasks = new WanTasks({ ...parts, sender: this.#sender, compare: compareMap });
+    const onKnown = (change: Mutation): void => {
+      for (const publisher of this.#publishers) publisher.record(change);
+    };
+    const slices = new SharedSlices();
     this.receiver = new WanReceiver({
       ...parts,
-      onKnown: (change) => {
-        for (const publisher of this.#publishers) publisher.record(change);
-      },
+      sections: new StoredSections({ ...parts, onKnown }, slices),
+      trees: new TreeResponder(parts),
+      slices,
     });
   }
 

@@ -14,6 +14,7 @@ import {
   integerSetting,
   listSetting,
   nameRule,
+  pathOf,
   type Setting,
   textSetting,
   type ValuesOf,
@@ -385,3 +386,8 @@ function bareName(text: string): string {
   const name = text.slice(text.lastIndexOf('.') + 1);
   return name.endsWith(SUFFIX) ? name.slice(0, -SUFFIX.length) : name;
 }
+
+/** Logged when tombstones are dropped before their retention ends. */
+export const TOMBSTONES_DROPPED: string =
+  `tombstones were dropped early, as ${pathOf(WAN_SETTINGS.wanTombstonesMax)} was reached: an older change ` +
+  'from another cluster may restore a removed entry';

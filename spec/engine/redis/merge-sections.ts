@@ -94,9 +94,9 @@ interface RoundParts {
   readonly oracle: StoredEngine;
   /** Present time in ms since 1970, by the servers and the oracle. */
   now(): number;
-  /** Interval of the expiry times, in ms; no entry expires while a section is merged. */
+  /** Interval of the expiry times, in ms. */
   readonly expiryStepMs: number;
-  /** Passes less than half of that time. */
+  /** Passes about half of that time. */
   pass(): Promise<void>;
 }
 
@@ -148,8 +148,15 @@ export class MergeRound {
       else if (choice < 10) await this.#sendLate(lane);
       else if (choice < 11) this.#beginEpoch(lane);
       else await this.#parts.pass();
+      await this.#passExpiry();
       await this.#compareEntries(`step ${step}`);
     }
+  }
+
+  /** No entry expires while a section is merged, as the time of that would depend on the engine. */
+  async #passExpiry(): Promise<void> {
+    const { now, expiryStepMs, pass } = this.#parts;
+    if (now() % expiryStepMs > expiryStepMs / 2) await pass();
   }
 
   #chosen<Item>(items: readonly Item[]): Item {
@@ -166,7 +173,7 @@ export class MergeRound {
     const kind = this.#random.below(30);
     const operation = kind === 0 ? CLEAR : kind < 9 ? DELETE : SET;
     const { expiryStepMs } = this.#parts;
-    const last = Math.ceil(this.#parts.now() / expiryStepMs) + this.#random.below(3);
+    const last = Math.floor(this.#parts.now() / expiryStepMs) + 1 + this.#random.below(3);
     const change = changeOf(operation, {
       version: this.#version(),
       key: this.#chosen(KEYS),

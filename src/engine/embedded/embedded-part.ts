@@ -2,22 +2,17 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Figures } from '../../base/figures.ts';
 import type { Part } from '../../base/part.ts';
-import { pathOf } from '../../config/setting.ts';
 import type { DataConfig } from '../../data/data-settings.ts';
 import type { SurfaceConfig } from '../../surface/surface-settings.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { WanConfig } from '../../wan/wan-config.ts';
-import { WAN_SETTINGS, type WanSettings } from '../../wan/wan-settings.ts';
+import { TOMBSTONES_DROPPED, type WanSettings } from '../../wan/wan-settings.ts';
 import type { EngineConfig } from '../engine-settings.ts';
 import type { MutationSink } from '../mutation-sink.ts';
 import { queueCapacity } from '../queue-capacity.ts';
 import type { MergeOptions } from '../stored-engine.ts';
 import { EmbeddedEngine, STOCK_BYTES } from './embedded-engine.ts';
 import { EmbeddedMetrics } from './embedded-metrics.ts';
-
-const TOMBSTONES_DROPPED =
-  `tombstones were dropped early, as ${pathOf(WAN_SETTINGS.wanTombstonesMax)} was reached: an older change ` +
-  'from another cluster may restore a removed entry';
 
 /** The settings of the part, and those of others that it names. */
 type Config = EngineConfig &

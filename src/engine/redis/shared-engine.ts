@@ -11,6 +11,7 @@ import type { ClusterConfig } from '../../cluster/cluster-settings.ts';
 import type { DataConfig } from '../../data/data-settings.ts';
 import { readTargetTls } from '../../http/tls-files.ts';
 import type { Log } from '../../telemetry/log.ts';
+import { TOMBSTONES_DROPPED, type WanSettings } from '../../wan/wan-settings.ts';
 import type { EngineConfig } from '../engine-settings.ts';
 import { queueCapacity } from '../queue-capacity.ts';
 import { firstWord } from './error-reply.ts';
@@ -25,11 +26,13 @@ import { StoreServers } from './store-servers.ts';
 const SERVER_LOG_INTERVAL_MS = 10_000;
 /** Interval between two log lines about one kind of unexpected error, in ms. */
 const FAULT_LOG_INTERVAL_MS = 60_000;
+/** Interval between two log lines about tombstones that were dropped early, in ms. */
+const TOMBSTONES_LOG_INTERVAL_MS = 60_000;
 /** Number of leading characters of an error that identify its kind. */
 const FAULT_KIND_LENGTH = 48;
 
 /** The settings of the part, and those of others that it names. */
-type Config = EngineConfig & DataConfig & Pick<ClusterConfig, 'clusterName'>;
+type Config = EngineConfig & DataConfig & WanSettings & Pick<ClusterConfig, 'clusterName'>;
 
 interface SharedEnginePart extends Part<Config> {
   readonly engine: RedisEngine;
@@ -47,8 +50,14 @@ export async function makeSharedEngine(
   const lost = lostServers(clock, log);
   let capacityOf = queueCapacity(config.queueMaxSizes);
   const replicas = new ReplicaCounts(config);
+  const isDroppingDue = dueEvents(clock, TOMBSTONES_LOG_INTERVAL_MS);
   const engine = new RedisEngine({
     clock,
+    tombstoneRetentionMs: config.wanTombstoneRetentionSeconds * 1000,
+    tombstonesMax: config.wanTombstonesMax,
+    onTombstonesDropped: (droppedCount) => {
+      if (isDroppingDue('dropped')) log.warn({ droppedCount }, TOMBSTONES_DROPPED);
+    },
     login: { user: config.engineUser, password: config.enginePassword },
     tls: secureContext && { secureContext },
     deadlineMs: config.engineDeadlineMillis,
