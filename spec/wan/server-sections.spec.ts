@@ -65,6 +65,7 @@ interface Receiving {
 async function receiving(
   test: (receiving: Receiving) => Promise<void>,
   options: Partial<RedisEngineOptions> = {},
+  limits: Partial<typeof REQUEST_LIMITS> = {},
 ): Promise<void> {
   const world = new World();
   const { clock } = world;
@@ -74,7 +75,7 @@ async function receiving(
   const log = new RecordedLog();
   const state = { acceptsWrites: true };
   const engines = [0, 1].map(() => fakeStore(world, server.url, options).engine);
-  const config = { ...REQUEST_LIMITS, clusterName: 'dev', wanQueueBytesMax: 1_000_000 };
+  const config = { ...REQUEST_LIMITS, ...limits, clusterName: 'dev', wanQueueBytesMax: 1_000_000 };
   const members = engines.map(
     (engine) =>
       new SharedWan({
@@ -209,6 +210,22 @@ test('events that no client could have written are skipped and counted', async (
     assert.equal((await asker.size('map')).count, 2);
     assert.ok(log.lines.some((line) => line.includes('its key is empty')));
   });
+});
+
+test('a content type that servers cannot store is skipped', async () => {
+  await receiving(
+    async ({ asker, dataSetId, receive }) => {
+      const changes = sets('a', 'b');
+      const type = Buffer.alloc(65_536, 't');
+      changes[0]!.contentType.set(type, 0, 65_535 - 'Content-Type:\r\n'.length);
+      changes[1]!.contentType.set(type, 0, 65_536);
+      const batch = batchOf(changes, dataSetId, { laneCount: 1 });
+      assert.deepEqual((await receive(sealed(batch))).figures, [0, 2, 0, 1]);
+      assert.equal((await asker.get('map', 'a')).contentType.length, 65_520);
+    },
+    {},
+    { headerBytesMax: 1_048_576 },
+  );
 });
 
 test('entries of a synchronisation that are not taken are counted, also if they come again', async () => {

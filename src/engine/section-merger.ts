@@ -24,7 +24,7 @@ export interface SourceSection {
   readonly events: readonly SourceEvent[];
   /**
    * Sets the change to that of the event: a SET, DELETE or CLEAR as StoredEngine.merge describes it.
-   * Its spans need be valid until the next call only.
+   * Its spans need be valid until the next call only. A content type has up to 65,535 bytes.
    */
   load(event: SourceEvent, change: Mutation): void;
 }

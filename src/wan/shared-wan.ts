@@ -20,6 +20,9 @@ import { MESSAGE_BYTES_FURTHER } from './wan-routes.ts';
 import type { WanSettings } from './wan-settings.ts';
 import type { ReceiveResult } from './wan-status.ts';
 
+/** Maximum length of a content type that servers store, in bytes. */
+const CONTENT_TYPE_BYTES_MAX = 65_535;
+
 /** The settings that it uses. */
 type Config = Pick<WanSettings, 'wanQueueBytesMax'> &
   Omit<RequestLimits, 'segment'> &
@@ -80,7 +83,11 @@ export class SharedWan implements WanMessages {
       slices,
       clusterName: () => config.clusterName,
       queueBytesMax: config.wanQueueBytesMax,
-      requestLimits: { ...config, segment },
+      requestLimits: {
+        ...config,
+        segment,
+        headerBytesMax: Math.min(config.headerBytesMax, CONTENT_TYPE_BYTES_MAX),
+      },
       // Room for a batch, or for a single longer value.
       payloadBytesMax: Math.max(config.bodyBytesMax, BATCH_BYTES_MAX) + MESSAGE_BYTES_FURTHER,
     });
