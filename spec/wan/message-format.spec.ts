@@ -114,6 +114,14 @@ describe('WanReceiver.receive', () => {
     assert.equal(member.engine.mergedCount, 0);
   });
 
+  it('accepts up to 1,024 sections', async () => {
+    const member = receiver();
+    const batch = (laneCount: number) =>
+      sealPlain(batchOf(CHANGES.slice(0, 1), member.dataSetId, { laneCount }), headOf(BATCH));
+    assert.equal(await send(member, batch(1024)), 200);
+    assert.equal(await send(member, batch(1025)), 400);
+  });
+
   it('applies nothing of a batch in which a byte is flipped or cut off', async () => {
     for (const isCompressed of [false, true]) {
       const member = receiver();

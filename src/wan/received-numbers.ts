@@ -3,7 +3,7 @@
  * lane the number of the last event applied and two counts. It ensures that no event is applied
  * twice, even if it is sent again or arrives late. It is not persisted: after a restart only the
  * merge detects duplicates. The numbers of data sets and of lanes are limited; the one that has been
- * silent longest is dropped. Tested by persistent-queues.spec.ts.
+ * silent longest is dropped.
  */
 import { GridError } from '../base/errors.ts';
 import type { ReceivedSection } from './received-batch.ts';
