@@ -11,9 +11,9 @@ import { changeOf } from '../engine/changes.ts';
 import { eventsOf, MergeRound, sectionOf } from '../engine/redis/merge-sections.ts';
 import { Asker } from '../engine/results.ts';
 import { serverForTests } from './engine-server.ts';
-import { sendCommand } from './server-group.ts';
+import { sendCommand, startCluster } from './server-group.ts';
 import { serverProgram } from './server-process.ts';
-import { storeEngine } from './store-engines.ts';
+import { type StoreEngineOptions, storeEngine } from './store-engines.ts';
 
 const SEEDS = Number(process.env.MERGE_SEEDS ?? 10);
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
@@ -23,10 +23,11 @@ const EXPIRY_STEP_MS = 1_000_000_000;
 
 const server = serverForTests();
 
-test(`random sections are merged as by StoredEngine.merge on ${serverProgram()}, seed ${SEED}`, async () => {
-  for (let seed = SEED; seed < SEED + SEEDS; seed++) {
-    const options = { port: server.port, clusterName: `merges ${seed}` };
-    const engines = [await storeEngine(options), await storeEngine(options)];
+/** Merges random sections by engines with these options, each seed in a cluster of its own. */
+async function runRounds(options: StoreEngineOptions, seeds: number): Promise<void> {
+  for (let seed = SEED; seed < SEED + seeds; seed++) {
+    const named = { ...options, clusterName: `merges ${seed}` };
+    const engines = [await storeEngine(named), await storeEngine(named)];
     const oracle = new EmbeddedEngine({
       clock: new SystemClock(),
       partitionCount: 3,
@@ -43,6 +44,18 @@ test(`random sections are merged as by StoredEngine.merge on ${serverProgram()},
     await round.run(STEPS);
     assert.ok(round.outcomes.size > 2);
     for (const engine of [...engines, oracle]) await engine.close();
+  }
+}
+
+test(`random sections are merged as by StoredEngine.merge on ${serverProgram()}, seed ${SEED}`, () =>
+  runRounds({ port: server.port }, SEEDS));
+
+test(`random sections are merged as by StoredEngine.merge on a Cluster, seed ${SEED}`, async () => {
+  const group = await startCluster();
+  try {
+    await runRounds({ url: group.url, mapReplicaCount: () => 1 }, Math.ceil(SEEDS / 3));
+  } finally {
+    await group.end();
   }
 });
 
