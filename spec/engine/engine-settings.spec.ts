@@ -72,6 +72,16 @@ test('data is stored by servers or by the member: the refusal names both setting
   );
 });
 
+test('header fields cannot be longer than a content type on servers', async () => {
+  const text = (bytes: number) =>
+    `grid:\n  engine: {url: "redis://a"}\n  network: {http: {header-bytes-max: ${bytes}}}\n`;
+  await load('most.yaml', text(65_536));
+  await assert.rejects(
+    load('more.yaml', text(65_537)),
+    /more\.yaml:3:\d+: Cannot use network\.http\.header-bytes-max "65537": more than 65536 with an engine on servers/,
+  );
+});
+
 test('settings without effect are reported', async () => {
   const without = await load('without.yaml', 'grid: {engine: {deadline-millis: 2000}}');
   assert.match(

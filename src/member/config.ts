@@ -129,15 +129,26 @@ function authenticationFaults(config: Config): ValueFault[] {
   return cannotUse(config, 'authentication', `${SECURITY_PATHS.isEnabled} is not true`);
 }
 
-/** Returns a fault if the data would be stored twice: by servers and on the disk of the member. */
+/**
+ * Returns a fault if the data would be stored twice, by servers and on the disk of the member, or if a
+ * request could have a longer content type than a value on servers can have.
+ */
 function engineFaults(config: Config): ValueFault[] {
-  if (config.engineUrl === undefined || !config.persistenceEnabled) return [];
+  if (config.engineUrl === undefined) return [];
+  if (config.headerBytesMax > ENGINE_HEADER_BYTES_MAX) {
+    const reason = `more than ${ENGINE_HEADER_BYTES_MAX} with an engine on servers`;
+    return cannotUse(config, 'headerBytesMax', reason, true);
+  }
+  if (!config.persistenceEnabled) return [];
   return cannotUse(
     config,
     'engineUrl',
     `it cannot be combined with ${settingText(config, 'persistenceEnabled')}`,
   );
 }
+
+/** Maximum of `header-bytes-max` with an engine on servers: a content type has a length of 16 bits. */
+const ENGINE_HEADER_BYTES_MAX = 65_536;
 
 /** Returns a fault if a setting is set without another one that it needs. */
 function missingCompanion(config: Config, key: SettingKey, other: SettingKey): ValueFault[] {

@@ -116,7 +116,8 @@ export const LIMIT_SETTINGS = {
   headerBytesMax: bytesSetting({
     path: 'network.http.header-bytes-max',
     flag: { name: '--header-bytes-max', argument: 'BYTES' },
-    about: 'All header fields of a request with their line ends; above it, 431',
+    about:
+      'All header fields of a request with their line ends; above it, 431. With an engine on servers at most 65536',
     unit: 'bytes',
     fallback: 32768,
     minimum: 1,
