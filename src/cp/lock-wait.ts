@@ -28,7 +28,7 @@ export interface LockWaiter {
 class LockQueue {
   readonly group: CpGroup;
   readonly name: string;
-  readonly waiters: LockWaiter[] = [];
+  readonly waiters = new Set<LockWaiter>();
   /** Whether the first one looks now, and whether it must look again. */
   isLooking = false;
   mustLookAgain = false;
@@ -65,22 +65,20 @@ export class LockWaits {
     const key = keyOf(group, name);
     const queue = this.#queues.get(key) ?? new LockQueue(group, name);
     this.#queues.set(key, queue);
-    queue.waiters.push(waiter);
+    queue.waiters.add(waiter);
     this.count++;
     this.#timer ??= this.#clock.after(LOOK_MS, () => this.#onTime());
     // The lock may have been released since it was found to be held.
-    if (queue.waiters.length === 1) void this.#look(queue);
+    if (queue.waiters.size === 1) void this.#look(queue);
   }
 
   /** Removes a request that no longer waits. */
   remove(group: CpGroup, name: string, waiter: LockWaiter): void {
     const key = keyOf(group, name);
     const queue = this.#queues.get(key);
-    const index = queue?.waiters.indexOf(waiter) ?? -1;
-    if (queue === undefined || index < 0) return;
-    queue.waiters.splice(index, 1);
+    if (queue?.waiters.delete(waiter) !== true) return;
     this.count--;
-    if (queue.waiters.length === 0) this.#queues.delete(key);
+    if (queue.waiters.size === 0) this.#queues.delete(key);
     if (this.count > 0) return;
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -149,7 +147,7 @@ export class LockWaits {
   }
 
   #end(queue: LockQueue, waiter: LockWaiter, found: TakenLock | Fault | typeof NO_SESSION): void {
-    const isWaiting = queue.waiters.includes(waiter);
+    const isWaiting = queue.waiters.has(waiter);
     this.remove(queue.group, queue.name, waiter);
     if (found instanceof Fault) {
       if (isWaiting) waiter.onFault(found.error);
@@ -169,8 +167,8 @@ export class LockWaits {
   /** Ends the waits of requests whose sessions have ended. */
   #endWaitsOf(sessions: ReadonlySet<string>): void {
     for (const { group, name, waiters } of [...this.#queues.values()]) {
-      const ended = waiters.filter(({ session }) => sessions.has(`${group.id}/${session}`));
-      for (const waiter of ended) {
+      for (const waiter of waiters) {
+        if (!sessions.has(`${group.id}/${waiter.session}`)) continue;
         this.remove(group, name, waiter);
         waiter.onSessionEnded();
       }
