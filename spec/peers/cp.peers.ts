@@ -92,6 +92,8 @@ describe('the CP subsystem of several members on one server', () => {
     const [, second, third] = three;
     const gone = uuids[2]!;
     const path = `${CP}/members/${gone}/remove`;
+    // A member hears of another one that has joined within a heartbeat.
+    await until(async () => (await clusterOf(second!)).members.length === 3);
     assert.equal(await statusOf(second!, path, credentials()), 409);
     third!.child.kill('SIGKILL');
     await running[2]!.exited;
