@@ -11,6 +11,7 @@
 import { createHash } from 'node:crypto';
 import {
   closeSync,
+  constants,
   fstatSync,
   mkdirSync,
   openSync,
@@ -93,8 +94,10 @@ function readCode(folders: readonly string[], name: string, bytes: Buffer): Buff
 function readTrusted(file: string): Buffer | undefined {
   let descriptor: number | undefined;
   try {
-    descriptor = openSync(file, 'r');
-    return isTrusted(fstatSync(descriptor)) ? readFileSync(descriptor) : undefined;
+    // A pipe, which others could have made in a shared folder, would wait for a writer.
+    descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    const stats = fstatSync(descriptor);
+    return stats.isFile() && isTrusted(stats) ? readFileSync(descriptor) : undefined;
   } catch {
     return undefined; // The program is compiled, which only takes longer.
   } finally {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -158,4 +159,15 @@ test('compileProgram keeps nothing without a folder for it', () => {
     assert.equal(start(file, environment), false);
   }
   assert.deepEqual(readdirSync(folder).sort(), [CODE_NAME, 'program.cjs']);
+});
+
+test('compileProgram waits for no pipe in place of kept code', () => {
+  const { file, code } = newProgram();
+  execFileSync('mkfifo', [code]);
+  const module = new URL('../../bin/compiled-program.ts', import.meta.url).href;
+  const script = `import { compileProgram } from ${JSON.stringify(module)};
+    process.stdout.write(String(compileProgram(${JSON.stringify(file)}, 'serve', {}).isCached));`;
+  const words = ['--import', 'tsx', '--input-type', 'module', '--eval', script];
+  const output = execFileSync(process.execPath, words, { timeout: 60_000, encoding: 'utf8' });
+  assert.equal(output, 'false');
 });
