@@ -114,24 +114,35 @@ function isTrusted(stats: Stats): boolean {
 
 /**
  * Writes a file as a whole, in a folder that only this user or root can change, and that is made if
- * only it is missing. Returns whether it could.
+ * only it is missing. Returns whether it could; it throws nothing, as the member may run already.
  */
 function isWritten(folder: string, name: string, content: () => Buffer): boolean {
   const temporary = join(folder, `${name}.${process.pid}`);
-  let descriptor: number | undefined;
   try {
     [dirname(folder), folder].forEach(makeFolder);
     if (!isTrusted(statSync(folder))) return false;
+    // An earlier process with this number may have been killed before it could rename its file.
+    remove(temporary);
     // Opened before the code is made, which takes longer.
-    descriptor = openSync(temporary, 'wx', 0o644);
-    writeFileSync(descriptor, content());
+    const descriptor = openSync(temporary, 'wx', 0o644);
+    try {
+      writeFileSync(descriptor, content());
+    } finally {
+      closeSync(descriptor);
+    }
     renameSync(temporary, join(folder, name));
     return true;
   } catch {
-    if (descriptor !== undefined) rmSync(temporary, { force: true });
+    remove(temporary);
     return false;
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+function remove(file: string): void {
+  try {
+    rmSync(file, { force: true });
+  } catch {
+    // It remains, and is used by nobody.
   }
 }
 

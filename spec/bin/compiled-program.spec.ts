@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
+import fs, {
   chmodSync,
   chownSync,
   existsSync,
@@ -11,8 +11,9 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
 import { compileProgram } from '../../bin/compiled-program.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -170,4 +171,36 @@ test('compileProgram waits for no pipe in place of kept code', () => {
   const words = ['--import', 'tsx', '--input-type', 'module', '--eval', script];
   const output = execFileSync(process.execPath, words, { timeout: 60_000, encoding: 'utf8' });
   assert.equal(output, 'false');
+});
+
+test('compileProgram keeps code although a killed process of the same number left its file', () => {
+  const { folder, file, code } = newProgram();
+  writeFileSync(`${code}.${process.pid}`, 'half');
+  assert.equal(start(file), false);
+  assert.equal(start(file), true);
+  assert.deepEqual(readdirSync(folder).sort(), [CODE_NAME, 'program.cjs']);
+});
+
+test('keeping code throws no error of the disk', () => {
+  for (const name of ['writeFileSync', 'closeSync', 'renameSync', 'rmSync'] as const) {
+    const { folder, file, code } = newProgram();
+    const program = compileProgram(file, 'serve', NO_FOLDER);
+    const call = fs[name] as (...values: unknown[]) => unknown;
+    mock.method(fs, name, (...values: unknown[]) => {
+      if (name === 'closeSync') call(values[0]);
+      throw new Error('the disk is full');
+    });
+    syncBuiltinESMExports();
+    try {
+      program.keep();
+    } finally {
+      mock.restoreAll();
+      syncBuiltinESMExports();
+    }
+    assert.deepEqual(
+      readdirSync(folder),
+      name === 'rmSync' ? ['program.cjs', CODE_NAME].sort() : ['program.cjs'],
+    );
+    assert.equal(existsSync(code), name === 'rmSync');
+  }
 });
