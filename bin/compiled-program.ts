@@ -148,6 +148,8 @@ function remove(file: string): void {
 
 function makeFolder(folder: string): void {
   try {
+    // A folder of root in the home of another user would keep that user from writing there.
+    if (process.geteuid?.() === 0 && statSync(dirname(folder)).uid !== 0) return;
     mkdirSync(folder, { mode: 0o700 });
   } catch {
     // It exists, or the file cannot be written.

@@ -204,3 +204,13 @@ test('keeping code throws no error of the disk', () => {
     assert.equal(existsSync(code), name === 'rmSync');
   }
 });
+
+test('compileProgram makes no folder of root in the home of another user', () => {
+  if (process.geteuid?.() !== 0) return;
+  const { file, code } = newProgram();
+  mkdirSync(code);
+  const home = temporaryFolder();
+  chownSync(home, 12_345, 12_345);
+  assert.equal(start(file, { HOME: home }), false);
+  assert.deepEqual(readdirSync(home), []);
+});
