@@ -3,9 +3,11 @@
  * src/cli/original-values.ts. The original and its client are fakes; spec/soak has real ones.
  */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import fs, { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { after, before, beforeEach, mock, test } from 'node:test';
+import { MigrationState } from '../../src/cli/migration-state.ts';
 import type { Member } from '../../src/member/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { configWith, memberWith, startQuietly } from '../integration/member-on.ts';
@@ -583,6 +585,25 @@ test('a package that is missing or of another version is named', async () => {
     assert.match((await migrate()).errors, /"npm install hazelcast-client@5" installs a version/);
   }
   mock.method(process, 'cwd', () => folder);
+});
+
+test('a state is saved as a whole, however little the disk takes at once', (context) => {
+  const file = join(folder, 'short-writes');
+  const ends = { from: 'a', cluster: 'b', partitions: 1, address: 'c' };
+  const write = fs.writeSync as (...values: unknown[]) => number;
+  context.mock.method(fs, 'writeSync', (descriptor: number, data: Buffer | string, offset = 0) => {
+    return write(descriptor, Buffer.from(data), offset, 1);
+  });
+  syncBuiltinESMExports();
+  try {
+    const saved = new MigrationState(file, ends);
+    saved.copyOf('map', 'm').copied = 7;
+    saved.save();
+  } finally {
+    context.mock.restoreAll();
+    syncBuiltinESMExports();
+  }
+  assert.equal(new MigrationState(file, ends).copyOf('map', 'm').copied, 7);
 });
 
 test('a file that is not the state of this migration is refused', async () => {

@@ -10,7 +10,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { counted } from '../base/quantities.ts';
 import { fileFault } from './command-input.ts';
@@ -89,7 +89,7 @@ export class MigrationState {
     try {
       const descriptor = openSync(temporary, 'w');
       try {
-        writeSync(descriptor, text);
+        writeFileSync(descriptor, text);
         fsyncSync(descriptor);
       } finally {
         closeSync(descriptor);
