@@ -284,6 +284,30 @@ test('a report lists the first keys, and objects that are not served', async () 
   assert.match((await migrate()).output, /not served here: 11 more objects\n$/);
 });
 
+test('what the original sends controls no terminal', async () => {
+  const control = '\u001b[2J\u007f\u009b2J\n';
+  original.maps.set(`m${control}`, [{ key: text(`k${control}`), value: dataOf(9) }]);
+  original.queues.set(`q${control}`, [text('a')]);
+  original.others.push([`x${control}`, `o${control}`]);
+  const { code, output } = await migrate();
+  assert.equal(code, 1);
+  const shown = '\\u001b[2J\\u007f\\u009b2J';
+  assert.deepEqual(output.split('\n'), [
+    `map m${shown}\\u000a: 0 entries, 1 left out`,
+    `  1 left out: value of type 9, of "k${shown}\\n"`,
+    `queue q${shown}\\u000a: 1 item`,
+    `not served here: x${shown}\\u000a o${shown}\\u000a`,
+    '',
+  ]);
+  const taken = await migrate();
+  assert.equal(taken.code, 4);
+  const [, fault = '', rest] = taken.errors.split('\n');
+  assert.ok(fault.startsWith(`Cannot copy queue "q${shown}\\n": `), fault);
+  assert.equal(rest, '');
+  original.faults = [['Connection', `Error: ${control}`]];
+  assert.ok((await migrate()).errors.endsWith(`: ${shown}\\u000a\n`));
+});
+
 test('a long key is shortened in a report, and one that no path can have is left out', async () => {
   const [long, path] = ['ü'.repeat(200), 'x'.repeat(40_000)];
   original.maps.set('keys', [

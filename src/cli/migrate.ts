@@ -84,7 +84,7 @@ export async function migrate(
     return await copyAll(original, client, streams, options, queueItemsMax);
   } catch (error) {
     if (!(error instanceof MigrationError)) throw error;
-    streams.stderr.write(`${error.message}\n`);
+    streams.stderr.write(`${shownName(error.message, undefined)}\n`);
     return error.exitCode;
   } finally {
     await original?.close();
@@ -417,7 +417,7 @@ function reportOf(copies: readonly Copy[], others: readonly OriginalObject[]): s
 function textOf(copies: readonly Copy[], others: readonly OriginalObject[]): string {
   const shown = others.slice(0, OTHERS_MAX).map(({ service, name }) => {
     const kind = service.replace(/^hz:impl:|Service$/g, '');
-    return `not served here: ${kind} ${shownName(name, undefined)}`;
+    return shownName(`not served here: ${kind} ${name}`, undefined);
   });
   const more = others.length - shown.length;
   const lines = [...copies.map(describeCopy), ...shown];

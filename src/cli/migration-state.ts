@@ -133,13 +133,15 @@ export function describeCopy(copy: Copy): string {
   const { kind, name, copied, omissions } = copy;
   const count = kind === 'map' ? counted(copied, 'entry', 'entries') : counted(copied, 'item');
   const omitted = omittedIn(copy);
-  const head = `${kind} ${shownName(name, undefined)}: ${count}`;
+  const head = `${kind} ${name}: ${count}`;
   const lines = omissions.map(({ reason, count, keys }) => {
     const listed = keys.map((key) => JSON.stringify(key)).join(', ');
     const rest = count > keys.length ? ', …' : '';
     return `  ${count} left out: ${reason}${listed && `, of ${listed}${rest}`}`;
   });
-  return [omitted === 0 ? head : `${head}, ${omitted} left out`, ...lines].join('\n');
+  return [omitted === 0 ? head : `${head}, ${omitted} left out`, ...lines]
+    .map((line) => shownName(line, undefined))
+    .join('\n');
 }
 
 function copiesIn(file: string, ends: Ends): Copy[] {
