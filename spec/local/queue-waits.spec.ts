@@ -95,6 +95,29 @@ test('items are those of polls, in order; the loop waits for more until it is le
   assertNothingLeft();
 });
 
+test('a loop over many items lets the event loop turn', async () => {
+  const { queue, assertNothingLeft } = opened({ capacity: 1000 });
+  for (let item = 0; item < 1000; item++) await queue.offer(String(item));
+  let turns = 0;
+  const count = () => {
+    turns++;
+    if (turns < 1000) setImmediate(count);
+  };
+  setImmediate(count);
+  const got: string[] = [];
+  for await (const item of queue.items()) {
+    got.push(item.text());
+    if (got.length === 1000) break;
+  }
+  assert.ok(turns >= 9, `${turns} turns`);
+  turns = 1000;
+  assert.deepEqual(
+    got,
+    Array.from({ length: 1000 }, (_, item) => String(item)),
+  );
+  assertNothingLeft();
+});
+
 test('a loop whose body throws or returns takes no further item', async () => {
   const { queue, signal, rest, assertNothingLeft } = opened();
   for (const item of ['a', 'b', 'c']) await queue.offer(item);

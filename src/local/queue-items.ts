@@ -1,11 +1,16 @@
 /**
  * The items of a queue for `for await`: one poll for each step. A loop that is left ends its poll, which
- * then takes nothing; an item that a poll has already taken is returned by its step.
+ * then takes nothing; an item that a poll has already taken is returned by its step. A loop over many
+ * items that are there already lets the event loop turn now and then, so that HTTP clients are served.
  * Tested by local/queue-waits.spec.ts.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GridError } from '../base/errors.ts';
 import type { GivingUp } from './known-options.ts';
 import type { StoredValue } from './local-values.ts';
+
+/** Number of items after which the event loop turns. */
+const TURN_ITEMS = 100;
 
 type Step = IteratorResult<StoredValue, undefined>;
 
@@ -19,6 +24,7 @@ export class QueueItems implements AsyncIterableIterator<StoredValue, undefined>
   readonly #left = new AbortController();
   readonly #steps = new Set<Promise<unknown>>();
   #hasEnded = false;
+  #itemCount = 0;
 
   /** `poll` waits without a limit. */
   constructor(
@@ -54,7 +60,11 @@ export class QueueItems implements AsyncIterableIterator<StoredValue, undefined>
   async #step(): Promise<Step> {
     try {
       const value = await this.#poll(this.#signal);
-      if (value !== undefined) return { done: false, value };
+      if (value !== undefined) {
+        this.#itemCount++;
+        if (this.#itemCount % TURN_ITEMS === 0) await nextTurn();
+        return { done: false, value };
+      }
     } catch (error) {
       const isLeft = this.#left.signal.aborted && error === this.#left.signal.reason;
       const isClosed = error instanceof GridError && error.code === 'ENGINE_CLOSED';
