@@ -251,8 +251,10 @@ export class GridMap<Written = BytesOrText, Read = StoredValue> {
   }
 
   #read(key: BytesOrText, found: StoredValue): Read {
-    const nameOf = () => `the value of ${shownValue(textOf(key))} in ${this.#shown}`;
-    return this.#form.read(found, nameOf);
+    return this.#form.read(
+      found,
+      () => `the value of ${shownValue(textOf(key))} in ${this.#shown}`,
+    );
   }
 
   #set(key: BytesOrText, written: Written, options: SetOptions, receiver: Receiver): void {
