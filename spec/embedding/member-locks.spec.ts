@@ -190,6 +190,27 @@ test('close ends waits and locks; no lock is taken afterwards', async () => {
   await assertNothing(all);
 });
 
+test('a wait that has ended before it begins leaves no listener', async () => {
+  const all = locksWith();
+  const lock = await all.locks.take('l', {});
+  const { signal } = new AbortController();
+  const listeners: unknown[] = [];
+  const { aborted, reason } = signal;
+  const counted = {
+    ...{ aborted, reason },
+    addEventListener: (_: 'abort', listener: () => void) => void listeners.push(listener),
+    removeEventListener: (_: 'abort', listener: () => void) => {
+      listeners.splice(listeners.indexOf(listener), 1);
+    },
+  };
+  const wait = assert.rejects(all.locks.take('l', { signal: counted }), code('ENGINE_CLOSED'));
+  await all.locks.close();
+  await wait;
+  assert.equal(lock.signal.aborted, true);
+  assert.deepEqual(listeners, []);
+  await assertNothing(all);
+});
+
 test('a lock is delivered when a crash can no longer undo it', async () => {
   let delaysAll = true;
   const delay = {

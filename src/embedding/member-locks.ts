@@ -181,6 +181,8 @@ export class MemberLocks {
         endWait: () => end(new GridError('CLUSTER_PASSIVE', { action: `lock ${lock.shown}` })),
       };
       const endWith = (aborting: GivingUp, reasonOf: () => unknown) => {
+        // The wait has ended already.
+        if (leaving.length === 0) return;
         const onAbort = () => end(reasonOf());
         if (aborting.aborted) return onAbort();
         aborting.addEventListener('abort', onAbort);
