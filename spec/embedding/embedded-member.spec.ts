@@ -12,6 +12,7 @@ import {
   type StoredValue,
   startMember,
 } from '../../src/index.ts';
+import { FORMS, StoredValue as ReadValue } from '../../src/local/local-values.ts';
 import { DirectoryLock } from '../../src/persistence/directory-lock.ts';
 import { RawClient } from '../integration/client.ts';
 import { TEST_MEMORY } from '../integration/member-process.ts';
@@ -264,6 +265,19 @@ test('values are read as text and JSON, and bytes that are neither reject', asyn
   });
   assert.throws(() => bytes.json(), code('VALUE_UNREADABLE'));
   assert.throws(() => map.getSync('text')?.json(), /^GridError: Cannot read the value as JSON: Un/);
+});
+
+test('bytes that are too many for a string reject', async () => {
+  const tooLong = Object.assign(Buffer.from('x'), {
+    toString(): string {
+      throw new Error('Cannot create a string longer than 0x1fffffe8 characters');
+    },
+  });
+  const read = (form: 'text' | 'json') => () =>
+    FORMS[form].read(new ReadValue(tooLong, undefined), () => 'v');
+  for (const form of ['text', 'json'] as const) {
+    assert.throws(read(form), /^GridError: Cannot read v as text: Cannot create a string longer/);
+  }
 });
 
 test('a map of text or JSON has values of the program, with a content type', async () => {

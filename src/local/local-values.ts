@@ -123,7 +123,12 @@ function textOfJson(value: unknown): string {
 
 function readText(value: StoredBytes, nameOf = theValue): string {
   if (!isUtf8(value)) throw unreadable(nameOf, 'text', 'not UTF-8');
-  return value.toString();
+  try {
+    return value.toString();
+  } catch (cause) {
+    // More bytes than a string can have.
+    throw unreadable(nameOf, 'text', reasonOf(cause), { cause });
+  }
 }
 
 function readJson(value: StoredBytes, nameOf = theValue): unknown {
