@@ -506,6 +506,19 @@ test('the state is saved before the first item is offered', async () => {
   assert.deepEqual(await running, done('queue many: 700 items\n'));
 });
 
+test('a queue to which others offer during the command is refused', async () => {
+  const items = Array.from({ length: 700 }, (_, index) => text(String(index)));
+  original.queues.set('shared', items);
+  const running = migrate('--queue', 'shared');
+  while ((await run('queue', 'size', 'shared')).output === '0\n');
+  await run('queue', 'offer', 'shared', 'mine');
+  const { code, output, errors } = await running;
+  assert.deepEqual([code, output], [4, ''], errors);
+  assert.match(errors, /queue "shared": the queue of the member has items of others; to begin/);
+  assert.equal((await itemsOf('shared')).length, 701);
+  rmSync(state);
+});
+
 test('queues that are too long are refused', async () => {
   original.queues.set('short', ['1', '2', '3'].map(text));
   const bounded = await migrate('--queue', 'short', '--queue-items-max', '2');

@@ -344,7 +344,9 @@ async function copyQueue(
         if (state.isDue()) state.save();
       }
     }
-    if (present > 0) throw faultOf(copy, 'the queue of the member has items of others');
+    // Another run of the command, or another program, may have offered items meanwhile.
+    if (client !== undefined && (await sizeAt(client, ROUTES.queueSize, name)) > copy.copied)
+      throw faultOf(copy, 'the queue of the member has items of others');
   } finally {
     state.save();
   }
