@@ -1,5 +1,6 @@
 /** A member in the process of another program: maps, queues, their errors, and its shutdown. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -265,6 +266,25 @@ test('values are read as text and JSON, and bytes that are neither reject', asyn
   });
   assert.throws(() => bytes.json(), code('VALUE_UNREADABLE'));
   assert.throws(() => map.getSync('text')?.json(), /^GridError: Cannot read the value as JSON: Un/);
+});
+
+test('a wait with a limit keeps the process alive, one without does not', () => {
+  const index = new URL('../../src/index.ts', import.meta.url).href;
+  const script = `
+    import { startMember } from ${JSON.stringify(index)};
+    const member = await startMember({ listen: false, queues: { q: 1 } });
+    const queue = member.queue('q');
+    const added = [await queue.offer('a'), await queue.offer('b', { waitSeconds: 0.05 })];
+    const items = [(await queue.poll(0.05))?.text(), await queue.poll(0.05)];
+    await member.lock('l');
+    const held = await member.lock('l', { waitSeconds: 0.05 }).catch(({ code }) => code);
+    await member.close();
+    console.log(JSON.stringify([added, items, held]));
+    const other = await startMember({ listen: false });
+    other.queue('q').items().next();`;
+  const words = ['--import', 'tsx', '--input-type', 'module', '--eval', script];
+  const output = execFileSync(process.execPath, words, { timeout: 60_000, encoding: 'utf8' });
+  assert.equal(output, '[[true,false],["a",null],"CP_LOCK_HELD"]\n');
 });
 
 test('bytes that are too many for a string reject', async () => {

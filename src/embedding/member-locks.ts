@@ -4,7 +4,7 @@
  */
 import { hostname } from 'node:os';
 import { valueFault } from '../base/argument-faults.ts';
-import { type Clock, TIMER_SECONDS_MAX } from '../base/clock.ts';
+import { type Clock, TIMER_MS_MAX, TIMER_SECONDS_MAX } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import { EVERY_PARTITION } from '../base/partition-number.ts';
 import type { Waiter } from '../cluster/cluster.ts';
@@ -196,7 +196,12 @@ export class MemberLocks {
       });
       if (waitSeconds !== Number.POSITIVE_INFINITY) {
         const timer = clock.after(waitSeconds * 1000, () => end(held(lock)));
-        leaving.push(() => timer.cancel());
+        // The timers of the clock do not keep the process alive.
+        const alive = setInterval(ignored, TIMER_MS_MAX);
+        leaving.push(() => {
+          timer.cancel();
+          clearInterval(alive);
+        });
       }
       endWith(session.lost, () => lost(session));
       endWith(this.#end.signal, () => closed(lock));

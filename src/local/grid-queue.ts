@@ -108,7 +108,7 @@ export class GridQueue {
       if (signal?.aborted === true) throw signal.reason;
       this.#data.check(this.#shown, 'poll');
       const poll = new Poll(this.#data, this.#shown, resolve, reject, signal);
-      poll.begin(this.#name, Math.min(seconds, POLL_SECONDS_MAX) * 1000);
+      poll.begin(this.#name, seconds);
     });
   }
 
@@ -170,6 +170,7 @@ export class GridQueue {
  * undone.
  */
 class Poll implements LocalWait {
+  hasLimit = true;
   readonly #data: LocalData;
   readonly #name: string;
   readonly #resolve: (item: StoredValue | undefined) => void;
@@ -194,8 +195,10 @@ class Poll implements LocalWait {
     signal?.addEventListener('abort', this.#onAbort);
   }
 
-  begin(queue: Span, timeoutMs: number): void {
+  begin(queue: Span, seconds: number): void {
     const receiver = { onResult: (answer: OperationResult) => this.#onTaken(answer) };
+    this.hasLimit = seconds !== Number.POSITIVE_INFINITY;
+    const timeoutMs = Math.min(seconds, POLL_SECONDS_MAX) * 1000;
     this.#ticket = this.#data.engine.take(queue, timeoutMs, receiver);
     if (this.#ticket !== NO_TICKET) this.#data.enter(this);
   }

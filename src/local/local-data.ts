@@ -3,7 +3,7 @@
  * operation is the one that an HTTP client would get, and is not delivered earlier.
  * Tested by local-results.spec.ts.
  */
-import type { Clock } from '../base/clock.ts';
+import { type Clock, TIMER_MS_MAX } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
 import type { Cluster, Waiter } from '../cluster/cluster.ts';
@@ -53,6 +53,10 @@ export class LocalData {
   readonly offerWaits: OfferWaits;
   readonly #parts: LocalParts;
   readonly #waits = new Set<LocalWait>();
+  /** Number of waits with a limit. */
+  #limitedCount = 0;
+  /** Keeps the process alive while there are any, as the timers of the clock do not. */
+  #alive: ReturnType<typeof setInterval> | undefined;
   #isClosed = false;
 
   constructor(parts: LocalParts) {
@@ -92,16 +96,24 @@ export class LocalData {
 
   /**
    * Registers a waiting poll or offer until `leave`, so that it ends when the member ends or the
-   * cluster becomes PASSIVE.
+   * cluster becomes PASSIVE. The process remains alive until a wait with a limit ends.
    */
   enter(wait: LocalWait): void {
     this.#waits.add(wait);
     this.#parts.waiting.add(wait);
+    if (!wait.hasLimit) return;
+    this.#limitedCount++;
+    this.#alive ??= setInterval(nothing, TIMER_MS_MAX);
   }
 
   leave(wait: LocalWait): void {
-    this.#waits.delete(wait);
+    if (!this.#waits.delete(wait)) return;
     this.#parts.waiting.delete(wait);
+    if (!wait.hasLimit) return;
+    this.#limitedCount--;
+    if (this.#limitedCount > 0) return;
+    clearInterval(this.#alive);
+    this.#alive = undefined;
   }
 
   /**
@@ -167,6 +179,10 @@ export class LocalData {
 
 /** A waiting poll or offer. @internal */
 export interface LocalWait extends Waiter {
+  /** Whether the wait ends by itself after a time. */
+  readonly hasLimit: boolean;
   /** Ends the wait because the member ends. */
   finish(): void;
 }
+
+function nothing(): void {}

@@ -73,6 +73,7 @@ interface Ending {
 }
 
 class WaitingOffer implements LocalWait {
+  readonly hasLimit: boolean;
   readonly #data: LocalData;
   readonly #item: WaitingItem;
   readonly #ending: Ending;
@@ -83,9 +84,10 @@ class WaitingOffer implements LocalWait {
     this.#item = item;
     this.#ending = ending;
     const { waitSeconds, signal } = item;
+    this.hasLimit = waitSeconds !== Number.POSITIVE_INFINITY;
     data.enter(this);
     this.#leaving.push(ending.leave, () => data.leave(this));
-    if (waitSeconds !== Number.POSITIVE_INFINITY) {
+    if (this.hasLimit) {
       const timer = clock.after(waitSeconds * 1000, () => {
         this.#leave();
         ending.resolve(false);
