@@ -28,7 +28,7 @@ export class OfferWaits {
   readonly #data: LocalData;
   readonly #clock: Clock;
   /** By the bytes of the queue's name. */
-  readonly #queues = new Map<string, WaitingOffer[]>();
+  readonly #queues = new Map<string, Set<WaitingOffer>>();
 
   constructor(data: LocalData, clock: Clock) {
     this.#data = data;
@@ -44,21 +44,21 @@ export class OfferWaits {
   offer(item: WaitingItem, stored: StoredQueues): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const key = item.queue.span.toBuffer().toString('latin1');
-      const waiting = this.#queues.get(key) ?? [];
+      const waiting = this.#queues.get(key) ?? new Set();
       const leave = () => {
-        waiting.splice(waiting.indexOf(offer), 1);
-        if (waiting.length === 0) this.#queues.delete(key);
+        waiting.delete(offer);
+        if (waiting.size === 0) this.#queues.delete(key);
       };
       const offer = new WaitingOffer(this.#data, this.#clock, item, { resolve, reject, leave });
       this.#queues.set(key, waiting);
-      if (waiting.push(offer) === 1) this.#advance(key, item.queue, stored);
+      waiting.add(offer);
+      if (waiting.size === 1) this.#advance(key, item.queue, stored);
     });
   }
 
   #advance(key: string, queue: LocalName, stored: StoredQueues): void {
-    const waiting = this.#queues.get(key);
-    while (waiting?.[0] !== undefined) {
-      if (waiting[0].tries()) continue;
+    for (const first of this.#queues.get(key) ?? []) {
+      if (first.tries()) continue;
       stored.awaitRoom(queue.span, () => this.#advance(key, queue, stored));
       return;
     }
