@@ -25,12 +25,18 @@ export function nowOf({ texts }: ScriptRun): number {
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
 
-/** Returns the length of the header of a stored value before its origin. */
+const cutOff = (): ErrorReply => new ErrorReply('ERR attempt to perform arithmetic on a nil value');
+
+/**
+ * Returns the length of the header of a stored value before its origin. Throws ErrorReply if the
+ * length of its type is cut off.
+ */
 export function originAt(value: string): number {
   const flags = value.charCodeAt(0);
   const length = 9 + ((flags & 4) === 0 ? 0 : 6) + ((flags & 8) === 0 ? 0 : 10);
   if ((flags & 1) !== 0) return length + 1;
   if ((flags & 2) === 0) return length;
+  if (value.length < length + 2) throw cutOff();
   return length + 2 + value.charCodeAt(length) * 256 + value.charCodeAt(length + 1);
 }
 
@@ -38,8 +44,6 @@ export function originAt(value: string): number {
 export function headLength(value: string): number {
   const length = originAt(value);
   if (value.charCodeAt(0) < 32) return length;
-  if (value.length < length + 5) {
-    throw new ErrorReply('ERR attempt to perform arithmetic on a nil value');
-  }
+  if (value.length < length + 5) throw cutOff();
   return length + 5 + 16 * value.charCodeAt(length + 4);
 }
