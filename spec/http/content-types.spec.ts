@@ -13,7 +13,7 @@ const SPLIT = 'text/html\r\nSet-Cookie: a=b\r\n\r\n<script>';
 const none = { onResult() {} };
 
 /** Returns a server whose engine stores this type, as a log or a program may cause. */
-function served(type: string, length = 5) {
+function served(type: string | Buffer, length = 5) {
   let warnings = 0;
   const test = createTestServer({}, { onBadType: () => warnings++ });
   const value = span('v'.repeat(length));
@@ -48,6 +48,15 @@ describe('a stored content type', () => {
       });
     }
   }
+
+  it('is sent with all of its bytes', () => {
+    const types = ['a/b;c="\xfe\x80"', 'a/b;c="\xff\xff\xff\xff\xff\xff\xff\xff"', 'a/b;c="\xff"'];
+    for (const type of [...types, ...types]) {
+      const { socket } = served(Buffer.from(type, 'latin1'));
+      socket.receive(get('maps/m/k') + get('maps/m/k'));
+      assert.equal(socket.text.split(`Content-Type: ${type}\r\n`).length, 3);
+    }
+  });
 
   it('is also omitted for a polled item, and between types that are sent', () => {
     const { socket, warnings, another, engine } = served(SPLIT);

@@ -199,6 +199,19 @@ describe('repeated heads', () => {
     });
   }
 
+  it('are recognised whatever the first target was, and wherever the next one leaves it', () => {
+    const to = (target: string) => GET.replace(/ \S+ /, () => ` ${target} `);
+    for (const first of ['/', '/grid?x=1&y', '/gr%69d/rest', `/${'g'.repeat(99)}`]) {
+      for (let shared = 1; shared <= first.length; shared++) {
+        for (const rest of ['', '/', 'g', 'Z'.repeat(70), '\xff', '%69', '?x', '#', '"', '\t']) {
+          const third = to(first.slice(0, shared) + rest);
+          const { seen } = lastOf([to(first), to(first), third]);
+          assert.deepEqual(seen, lastOf([third]).seen, third);
+        }
+      }
+    }
+  });
+
   it('respect the limit for targets', () => {
     const limits = { ...DEFAULT_LIMITS, targetBytesMax: 80 };
     const to = (bytes: number) => GET.replace(/ \S+ /, ` /${'g'.repeat(bytes - 1)} `);

@@ -3,32 +3,21 @@
  * contiguous run, which is sent with one write. The kernel usually accepts a run immediately, and its
  * space is reused, which saves 4 % of a GET and 20 % of a pipelined one (bench: request-path). A buffer
  * with bytes that are still being sent is left to that write and replaced by a new one.
- *
- * Each buffer begins with the most frequent response texts: copying within one buffer takes a third of
- * the time of copying from another (bench: short-copies). Tested by vectors.spec.ts.
+ * Tested by vectors.spec.ts.
  */
 import assert from 'node:assert/strict';
 import { copySpan, NO_VIEWED_BYTES, ViewedBytes } from '../base/copy-bytes.ts';
 import { NO_BYTES, type Span } from '../base/span.ts';
 import { isFieldValue } from './field-values.ts';
+import { isPreparable, PreparedText } from './prepared-text.ts';
 import { statusLine } from './status.ts';
 
 /** Size of the buffer, in bytes: room for the responses to one full read of pipelined requests. */
 const ARENA_BYTES = 262144;
-/** Space reserved for each prepared text, in bytes. */
-const PREPARED_BYTES = 256;
 /** Maximum length of a content type that becomes part of a prepared text, in bytes. */
 const TYPE_BYTES_MAX = 96;
 /** Length up to which a loop writes a text faster than a call into the runtime, in characters. */
 const LOOP_CHARACTERS_MAX = 32;
-
-/** Indexes of the prepared texts: complete responses, and heads up to the value of Content-Length. */
-export const EMPTY_200 = 0;
-export const EMPTY_204 = 1;
-export const UNTYPED_200 = 2;
-/** The head with the content type that was sent last. */
-const TYPED_200 = 3;
-const PREPARED_COUNT = 4;
 
 export class OutputArena {
   buffer: Buffer = NO_BYTES;
@@ -45,10 +34,13 @@ export class OutputArena {
   /** The status line with the fields of every response, by the status. */
   readonly #beginnings = new Map<number, string>();
   readonly #otherLines: string;
-  /** The content type of TYPED_200. */
-  #type: Buffer = NO_BYTES;
-  /** Lengths of the prepared texts, in bytes, by index. */
-  readonly #lengths = new Int32Array(PREPARED_COUNT);
+  /** Complete responses without content. */
+  readonly #empty200 = new PreparedText();
+  readonly #empty204 = new PreparedText();
+  /** Heads up to the value of Content-Length: without a content type, and with the last one sent. */
+  readonly #untyped200 = new PreparedText();
+  readonly #typed200 = new PreparedText();
+  readonly #type = new PreparedText();
   readonly #typeBytesMax: number;
   readonly #onBadType: () => void;
 
@@ -73,17 +65,16 @@ export class OutputArena {
     this.#second = second;
     this.dateLine = `Date: ${new Date(second * 1000).toUTCString()}\r\n${this.#otherLines}`;
     this.#beginnings.clear();
-    if (this.buffer !== NO_BYTES) this.#prepare();
+    this.#prepare();
   }
 
   /** Ensures room for `bytes`; may replace the buffer. */
   makeRoom(bytes: number): void {
     if (this.used + bytes <= this.buffer.length) return;
-    this.#memory = new ViewedBytes(Math.max(ARENA_BYTES, bytes + PREPARED_BYTES_ALL));
+    this.#memory = new ViewedBytes(Math.max(ARENA_BYTES, bytes));
     this.buffer = this.#memory.bytes;
-    this.used = PREPARED_BYTES_ALL;
+    this.used = 0;
     this.#runs = 0;
-    this.#prepare();
   }
 
   /** Begins a run in the present buffer. */
@@ -101,32 +92,32 @@ export class OutputArena {
     if (!isTaken) {
       this.buffer = NO_BYTES;
       this.used = 0;
-    } else if (--this.#runs === 0) this.used = PREPARED_BYTES_ALL;
+    } else if (--this.#runs === 0) this.used = 0;
   }
 
-  /** Writes a prepared text. All methods that write require an earlier call of `makeRoom`. */
-  writePrepared(place: number): void {
-    const start = place * PREPARED_BYTES;
-    const length = this.#lengths[place] as number;
-    this.buffer.copyWithin(this.used, start, start + length);
-    this.used += length;
+  /** Writes a response without content. All methods that write require an earlier call of `makeRoom`. */
+  writeEmpty(status: 200 | 204): void {
+    this.#write(status === 200 ? this.#empty200 : this.#empty204);
+  }
+
+  /** Writes the head of a 200 without a content type, up to the value of Content-Length. */
+  writeUntypedHead(): void {
+    this.#write(this.#untyped200);
   }
 
   /**
    * Writes the head of a 200 with this content type, up to the value of Content-Length. A type that is not
    * a valid field value is omitted, as it could inject fields; a log or another member may contain one.
    */
-  writeTypedHead(bytes: Buffer, start: number, end: number): void {
-    const type = this.#type;
-    let same = end - start === type.length;
-    for (let at = 0; same && at < type.length; at++) same = bytes[start + at] === type[at];
-    if (same) return this.writePrepared(TYPED_200);
-    if (!this.acceptsType(bytes, start, end)) return this.writePrepared(UNTYPED_200);
-    const copy = Buffer.from(bytes.subarray(start, end));
-    if (copy.length > TYPE_BYTES_MAX) return this.writeText(this.#typedHead(copy));
-    this.#type = copy;
-    this.#put(TYPED_200, this.#typedHead(copy));
-    this.writePrepared(TYPED_200);
+  writeTypedHead(type: Span): void {
+    if (this.#type.is(type)) return this.#write(this.#typed200);
+    if (!this.acceptsType(type.bytes, type.start, type.end)) return this.writeUntypedHead();
+    const text = type.bytes.toString('latin1', type.start, type.end);
+    if (text.length > TYPE_BYTES_MAX || !isPreparable(text))
+      return this.writeText(this.#typedHead(text));
+    this.#type.set(text);
+    this.#typed200.set(this.#typedHead(text));
+    this.#write(this.#typed200);
   }
 
   /** Writes the status line and the fields of every response. */
@@ -187,21 +178,20 @@ export class OutputArena {
 
   #prepare(): void {
     const ok = statusLine(200) + this.dateLine;
-    this.#put(EMPTY_200, `${ok}Content-Length: 0\r\n\r\n`);
-    this.#put(EMPTY_204, `${statusLine(204)}${this.dateLine}\r\n`);
-    this.#put(UNTYPED_200, `${ok}Content-Length: `);
-    this.#put(TYPED_200, this.#typedHead(this.#type));
+    this.#empty200.set(`${ok}Content-Length: 0\r\n\r\n`);
+    this.#empty204.set(`${statusLine(204)}${this.dateLine}\r\n`);
+    this.#untyped200.set(`${ok}Content-Length: `);
+    this.#typed200.set(this.#typedHead(this.#type.text));
   }
 
-  #typedHead(type: Buffer): string {
-    const fields = `Content-Type: ${type.toString('latin1')}\r\nContent-Length: `;
-    return statusLine(200) + this.dateLine + fields;
+  #typedHead(type: string): string {
+    return `${statusLine(200)}${this.dateLine}Content-Type: ${type}\r\nContent-Length: `;
   }
 
-  #put(place: number, text: string): void {
-    this.#lengths[place] = this.buffer.write(text, place * PREPARED_BYTES, 'latin1');
+  #write(text: PreparedText): void {
+    text.copyTo(this.#memory.view, this.used);
+    this.used += text.length;
   }
 }
 /** The line ends at the end of a head, as a word. */
 const CR_LF_CR_LF = 0x0a0d_0a0d;
-const PREPARED_BYTES_ALL = PREPARED_COUNT * PREPARED_BYTES;

@@ -15,6 +15,8 @@ import { type RequestHead, UNKNOWN_LENGTH } from './request-head.ts';
 
 /** Maximum length of a head that is stored, measured from the end of its target, in bytes. */
 const BYTES_MAX = 1024;
+/** Length of the beginning of a target that is stored, in bytes: targets often begin alike. */
+const TARGET_BYTES_MAX = 64;
 const WORD_BYTES = 4;
 
 export class RepeatedHeads {
@@ -41,7 +43,7 @@ export class RepeatedHeads {
     if (repeated === undefined || !repeated.beginsAt(memory, start)) return 0;
     const targetStart = start + repeated.beginning.length;
     if (memory[targetStart] !== SLASH) return 0;
-    const targetEnd = plainEnd(memory, targetStart, end);
+    const targetEnd = plainEnd(memory, repeated.equalUntil(view, targetStart, end), end);
     const headEnd = targetEnd + repeated.bytes;
     const requestEnd = headEnd + repeated.contentLength;
     if (requestEnd > end || targetEnd - targetStart > this.#targetBytesMax) return 0;
@@ -90,6 +92,8 @@ class RepeatedHead {
   readonly bytes: number;
   readonly contentLength: number;
   readonly #method: number;
+  /** The beginning of the target, as 32-bit words; all of its bytes are plain. */
+  readonly #targetWords: Int32Array;
   /** The bytes after the target as 32-bit words; the last word ends with the head and may overlap. */
   readonly #words: Int32Array;
   readonly #fieldBits: number;
@@ -102,6 +106,10 @@ class RepeatedHead {
     this.bytes = bytes;
     this.contentLength = head.contentLength;
     this.#method = head.method;
+    const plainBytes = plainEnd(memory, target.start, target.end) - target.start;
+    this.#targetWords = new Int32Array(Math.min(plainBytes, TARGET_BYTES_MAX) / WORD_BYTES);
+    for (let index = 0; index < this.#targetWords.length; index++)
+      this.#targetWords[index] = memory.readInt32LE(target.start + index * WORD_BYTES);
     this.#words = new Int32Array(Math.ceil(bytes / WORD_BYTES));
     for (let index = 0; index < this.#words.length; index++) {
       const at = Math.min(index * WORD_BYTES, bytes - WORD_BYTES);
@@ -117,6 +125,16 @@ class RepeatedHead {
       if (memory[start + index] !== beginning[index]) return false;
     }
     return true;
+  }
+
+  /** Returns until where a target at `start` equals the beginning of the stored one, in whole words. */
+  equalUntil(view: DataView, start: number, end: number): number {
+    const words = this.#targetWords;
+    const last = end - WORD_BYTES;
+    let at = start;
+    for (let index = 0; index < words.length && at <= last; index++, at += WORD_BYTES)
+      if (view.getInt32(at, true) !== words[index]) break;
+    return at;
   }
 
   /** Whether the bytes before `end` equal the stored ones. */

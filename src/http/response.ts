@@ -8,7 +8,7 @@ import assert from 'node:assert';
 import { NO_PARTITION } from '../base/partition-number.ts';
 import type { Pin } from '../base/pin.ts';
 import { NO_SPAN, Span } from '../base/span.ts';
-import { EMPTY_200, EMPTY_204, type OutputArena, UNTYPED_200 } from './arena.ts';
+import type { OutputArena } from './arena.ts';
 import { HEAD } from './methods.ts';
 import type { Request } from './request.ts';
 import type { ItemHold } from './response-delay.ts';
@@ -117,16 +117,16 @@ export class Response {
 
   /** Writes the head of a response with `length` bytes of content, or CHUNKED. */
   #writeHead(arena: OutputArena, request: Request, length: number, isLast: boolean): void {
-    const { status, fields } = this;
-    const { bytes, start, end } = this.contentType;
+    const { status, fields, contentType } = this;
+    const hasType = contentType.start < contentType.end;
     const { responseLines } = request;
     const { version } = request.head;
     const isPlain = !isLast && version !== 10 && responseLines === '' && fields === undefined;
-    if (isPlain && length === 0 && start === end && (status === 200 || status === 204))
-      return arena.writePrepared(status === 200 ? EMPTY_200 : EMPTY_204);
+    if (isPlain && length === 0 && !hasType && (status === 200 || status === 204))
+      return arena.writeEmpty(status);
     if (status === 200 && length !== CHUNKED) {
-      if (start < end) arena.writeTypedHead(bytes, start, end);
-      else arena.writePrepared(UNTYPED_200);
+      if (hasType) arena.writeTypedHead(contentType);
+      else arena.writeUntypedHead();
       arena.writeNumber(length);
       if (isPlain) return arena.writeHeadEnd();
       arena.writeText(LINE_END);
