@@ -17,11 +17,18 @@ import type { Served } from './serve-once.ts';
 import { createTestServer } from './test-server.ts';
 
 /** A listening handle, or a client's. */
-type Tcp = TcpHandle & { onconnection: (status: number, accepted: TcpHandle) => void };
+type Tcp = TcpHandle & {
+  onconnection: (status: number, accepted: TcpHandle) => void;
+  connect(request: object, address: string, port: number): number;
+};
 
 interface Modules {
   readonly stream_wrap: object;
-  readonly tcp_wrap: { readonly TCP: new (kind: number) => Tcp };
+  readonly tcp_wrap: {
+    readonly TCP: new (kind: number) => Tcp;
+    readonly TCPConnectWrap: new () => object;
+    readonly constants: { readonly SOCKET: number };
+  };
 }
 
 type Load = Parameters<typeof TcpHandles.check>[0];
@@ -94,6 +101,25 @@ describe('The check of handles', () => {
     await until(() => resources().length <= open.length, 'everything is closed');
     assert.equal(await timers.count(), 0);
     timers.end();
+  });
+
+  it('passes over connections of other programs to its port', async () => {
+    const { TCPConnectWrap, TCP: Handle, constants } = binding('tcp_wrap');
+    const strangers: Tcp[] = [];
+    class TCP extends Handle {
+      override connect(request: object, address: string, port: number): number {
+        for (let count = 0; count < 3; count++) {
+          const stranger = new Handle(constants.SOCKET);
+          strangers.push(stranger);
+          assert.equal(stranger.connect(new TCPConnectWrap(), address, port), 0);
+        }
+        return super.connect(request, address, port);
+      }
+    }
+    const handles = await TcpHandles.check(changed({ tcp_wrap: { TCP } }));
+    for (const stranger of strangers) stranger.close(() => {});
+    assert(handles instanceof TcpHandles);
+    assert.equal(strangers.length, 3);
   });
 
   for (const name of ['WriteWrap', 'ShutdownWrap', 'streamBaseState', 'kReadBytesOrError']) {

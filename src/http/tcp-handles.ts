@@ -13,6 +13,8 @@ import { getSystemErrorMap } from 'node:util';
 
 /** Time limit for the check, in ms. */
 const CHECK_MS = 2000;
+/** Connections that may wait for the check: its own, and those of other programs. */
+const CHECK_BACKLOG = 64;
 
 /** A TCP connection. Its methods return 0 or a negative error number, unless stated otherwise. */
 export interface TcpHandle {
@@ -257,17 +259,18 @@ class Check {
     const { TCP, TCPConnectWrap, constants } = this.#binding;
     const listening = new TCP(constants.SERVER);
     this.#open.push(listening);
-    expect('listen', listening.bind('127.0.0.1', 0) === 0 && listening.listen(1) === 0);
+    expect('listen', listening.bind('127.0.0.1', 0) === 0 && listening.listen(CHECK_BACKLOG) === 0);
     const name: SocketName = {};
     expect('getsockname', listening.getsockname(name) === 0);
     const port = required('port', name.port, 'number');
+    const client = new TCP(constants.SOCKET);
     const arrival = new Promise<TcpHandle | undefined>((resolve) => {
       listening.onconnection = (_, accepted) => {
         if (accepted !== undefined) this.#open.push(accepted);
-        resolve(accepted);
+        // Another program may connect to the port as well.
+        if (accepted === undefined || !isOfAnother(accepted, client)) resolve(accepted);
       };
     });
-    const client = new TCP(constants.SOCKET);
     this.#open.push(client);
     await completed(new TCPConnectWrap(), (request) => client.connect(request, '127.0.0.1', port));
     this.#awaited = 'onconnection';
@@ -304,6 +307,15 @@ class Check {
     });
     expect('shutdown', status === 0);
   }
+}
+
+/** Whether the accepted connection is certainly not that of the client. */
+function isOfAnother(accepted: Partial<TcpHandle>, client: TcpHandle): boolean {
+  const peer: SocketName = {};
+  const own: SocketName = {};
+  if (typeof accepted.getpeername !== 'function' || accepted.getpeername(peer) !== 0) return false;
+  if (client.getsockname(own) !== 0) return false;
+  return peer.port !== undefined && peer.port !== own.port;
 }
 
 /** Resolves when the request that `begin` makes is completed. */
