@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PATTERNS_MAX } from '../../src/config/name-lookup.ts';
-import { slippedNames } from '../../src/config/nearest-name.ts';
+import { nearestNames, slippedNames } from '../../src/config/nearest-name.ts';
 import { loadConfig } from '../../src/member/load.ts';
 import { loadInThread } from '../../src/member/reading-thread.ts';
 import { loadText, problemsOf } from './documents.ts';
@@ -137,6 +137,26 @@ test('slippedNames finds two wrong letters in six, one in fewer', () => {
       slippedNames(name, names).join(),
     ),
     ['map', '', 'enabled', 'enabled', '', 'properties'],
+  );
+});
+
+test('nearestNames finds a third of wrong letters, otherwise abbreviations', () => {
+  const names = ['timeToLiveSeconds', 'max-idle-seconds', 'per_entry_stats', 'port'];
+  assert.deepEqual(
+    ['ttl', 'TTLS', 'mis', 'PES', 'prt', 'tt', 'ttlx', 'tls', ''].map((name) =>
+      nearestNames(name, names.values()).join(),
+    ),
+    [
+      'timeToLiveSeconds',
+      'timeToLiveSeconds',
+      'max-idle-seconds',
+      'per_entry_stats',
+      'port',
+      '',
+      '',
+      '',
+      '',
+    ],
   );
 });
 

@@ -78,7 +78,7 @@ const STARTS: readonly (readonly [unknown, string])[] = [
   ],
   [
     { maps: { m: { ttl: 1 } } },
-    `${VALUE}Cannot use option "ttl": no such option; known: timeToLiveSeconds, maxIdleSeconds`,
+    `${VALUE}Cannot use option "ttl": no such option; did you mean "timeToLiveSeconds"?`,
   ],
   [
     { maps: { m: { maxIdleSeconds: -1 } } },
@@ -137,7 +137,11 @@ const CALLS: readonly (readonly [call: (member: Calls) => unknown, fault: string
   ],
   [
     (m) => m.map('m').set('k', 'v', { ttl: 5 }),
-    `${VALUE}Cannot use option "ttl": no such option; ${known}`,
+    `${VALUE}Cannot use option "ttl": no such option; did you mean "timeToLiveSeconds"?`,
+  ],
+  [
+    (m) => m.map('m').set('k', 'v', { expires: 5 }),
+    `${VALUE}Cannot use option "expires": no such option; ${known}`,
   ],
   [
     (m) => m.map('m').setSync('k', 'v', { contenttype: 5 }),

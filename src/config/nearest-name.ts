@@ -1,7 +1,7 @@
 /**
  * Finds the known name that a misspelt one probably means: the one with the fewest wrong letters.
  * An extra letter, a missing letter, a different letter, and two swapped letters each count as one
- * (optimal string alignment). Tested by bounds.spec.ts.
+ * (optimal string alignment). Otherwise a name that it abbreviates. Tested by bounds.spec.ts.
  */
 
 import { quoted } from './finding-list.ts';
@@ -16,12 +16,25 @@ const SLIP_LETTERS_MAX = 2;
  */
 const SLIP_NAME_LENGTH_MIN = 6;
 
+/** Minimum length of an abbreviation. */
+const ABBREVIATION_LENGTH_MIN = 3;
+
 /**
  * Returns the nearest names, all at the same distance: within a third of a name's letters, at least
- * two. Empty if all names are further away.
+ * two. If all names are further away, those of which the seen one may be an abbreviation: `ttl` of
+ * `timeToLiveSeconds`.
  */
 export function nearestNames(seen: string, names: Iterable<string>): readonly string[] {
-  return nearestWithin(seen, names, (name) => Math.max(2, Math.ceil(name.length / 3)));
+  const known = [...names];
+  const near = nearestWithin(seen, known, (name) => Math.max(2, Math.ceil(name.length / 3)));
+  if (near.length > 0 || seen.length < ABBREVIATION_LENGTH_MIN) return near;
+  return known.filter((name) => initialsOf(name).startsWith(seen.toLowerCase()));
+}
+
+/** Returns the first letters of the words of a name, in lower case. */
+function initialsOf(name: string): string {
+  const words = name.split(/[-_.]|(?=[A-Z])/);
+  return words.map((word) => word.slice(0, 1).toLowerCase()).join('');
 }
 
 /**
