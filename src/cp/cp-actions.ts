@@ -7,8 +7,8 @@ import type { Action, Actions, Call, Work } from '../surface/action.ts';
 import { type AdministrativeCall, refusalOf } from '../surface/administrative-call.ts';
 import type { Dialect } from '../surface/dialect.ts';
 import { bytesMember } from '../v1/json-lines.ts';
-import { type Parameters, shownText } from '../v1/parameters.ts';
-import { formOf, refuse, withoutQuery } from '../v1/v1-calls.ts';
+import { Parameters, shownText } from '../v1/parameters.ts';
+import { readForm, refuse, withoutQuery } from '../v1/v1-calls.ts';
 import { type CpGroup, METADATA } from './cp-groups.ts';
 import type { CpMember } from './cp-members.ts';
 import type { Cp } from './cp-part.ts';
@@ -144,11 +144,10 @@ function serving(
   names: readonly string[],
   work: (call: Call, path: PathNames, form: Parameters) => Steps<void>,
 ): Action {
+  const form = new Parameters(names);
   return withoutQuery((call) => {
     const path = { name: textOf(call.name), key: textOf(call.key) };
-    const { bytes, start, end } = call.request.content;
-    const form = formOf(call, bytes.subarray(start, end), names);
-    if (form === undefined || !areNames(call, path)) return;
+    if (!readForm(call, call.request.content, form) || !areNames(call, path)) return;
     const { request } = call;
     const { number } = request;
     perform(work(call, path, form), ignore, (error) => {
@@ -173,7 +172,7 @@ function sessionActions({ cp }: CpActionParts) {
       if (endpointName === undefined) return refuse(call, 'PARAMETER_MISSING', { name: NAME });
       if (endpointName.length > NAME_BYTES_MAX) return refuseName(call, NAME, endpointName.length);
       const { peerAddress } = call.request.session;
-      const text = endpointName.toString('latin1');
+      const text = textOf(endpointName);
       const group = yield* cp.groups.open(name);
       const session = yield* cp.state.openSession(group, peerAddress, text);
       cp.onSession(group, session.id);
@@ -269,7 +268,7 @@ function refuseName(call: Call, thing: string, bytes: number): void {
 function sessionIn(call: Call, form: Parameters): number | undefined {
   const value = form.get(SESSION);
   if (value === undefined) refuse(call, 'PARAMETER_MISSING', { name: SESSION });
-  const session = value && numberIn(value.toString('latin1'));
+  const session = value && numberIn(textOf(value));
   if (value !== undefined && session === undefined) {
     const values = { name: SESSION, seen: shownText(value), expected: 'the id of a session' };
     refuse(call, 'PARAMETER_INVALID', values);
@@ -279,7 +278,7 @@ function sessionIn(call: Call, form: Parameters): number | undefined {
 
 function waitIn(call: Call, form: Parameters): number | undefined {
   const value = form.get(WAIT);
-  const seconds = value === undefined ? 0 : numberIn(value.toString('latin1'));
+  const seconds = value === undefined ? 0 : numberIn(textOf(value));
   if (seconds !== undefined && seconds <= WAIT_SECONDS_MAX) return seconds;
   const expected = `an integer from 0 to ${WAIT_SECONDS_MAX}`;
   refuse(call, 'PARAMETER_INVALID', { name: WAIT, seen: shownText(value!), expected });

@@ -1,7 +1,7 @@
 /** The actions of `v1` that list maps, keys and entries. */
 
 import { EVERY_PARTITION } from '../base/partition-number.ts';
-import { Span } from '../base/span.ts';
+import { NO_SPAN, Span } from '../base/span.ts';
 import {
   type Engine,
   type EntryReceiver,
@@ -17,8 +17,8 @@ import { cursorOf, type ListIdentity, placeIn } from './cursor.ts';
 import { bytesMember, entryLine, mapLine } from './json-lines.ts';
 import type { LineWorkParts } from './line-check.ts';
 import { LineResponse, type LineSource } from './line-response.ts';
-import { type Parameters, queryOf, shownText } from './parameters.ts';
-import { formOf, refuse } from './v1-calls.ts';
+import { Parameters, queryOf, shownText } from './parameters.ts';
+import { readForm, refuse } from './v1-calls.ts';
 import { CURSOR, LIMIT, LIMIT_MAX, PREFIX } from './v1-routes.ts';
 
 interface ListParts extends LineWorkParts {
@@ -61,16 +61,16 @@ function keyLine(key: Span): string {
 /** Returns the list that the parameters ask for; undefined if the request has been refused. */
 function listOf(call: Call, run: number, isOfNames: boolean): ListRequest | undefined {
   const { head } = call.request;
+  const parameters = new Parameters([PREFIX, LIMIT, CURSOR]);
   // The list is made in later turns.
-  const parameters = formOf(call, Buffer.from(queryOf(head)), [PREFIX, LIMIT, CURSOR]);
-  if (parameters === undefined) return undefined;
+  if (!readForm(call, Span.of(queryOf(head).toBuffer()), parameters)) return undefined;
   const limit = limitIn(call, parameters);
   if (limit === undefined) return undefined;
   const identity = { map: isOfNames ? undefined : call.name.toBuffer(), run };
   const cursor = parameters.get(CURSOR);
-  const place = cursor === undefined ? LIST_START : placeIn(cursor, identity);
+  const place = cursor === undefined ? LIST_START : placeIn(cursor.toBuffer(), identity);
   if (place !== undefined) {
-    return { prefix: Span.of(parameters.get(PREFIX) ?? ''), limit, place, identity };
+    return { prefix: parameters.get(PREFIX) ?? NO_SPAN, limit, place, identity };
   }
   const expected = `a cursor of this list${run === 0 ? '' : ' since the member has started'}`;
   refuse(call, 'PARAMETER_INVALID', { name: CURSOR, seen: shownText(cursor!), expected });

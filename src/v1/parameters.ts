@@ -3,8 +3,7 @@
  * decoded to bytes. The first one that is unknown, repeated or invalid is reported.
  * Tested by v1-actions.spec.ts.
  */
-
-import type { Span } from '../base/span.ts';
+import { Span } from '../base/span.ts';
 import type { RequestHead } from '../http/request-head.ts';
 import { decodeFormValue } from '../surface/percent-decoding.ts';
 
@@ -13,8 +12,6 @@ const SHOWN_BYTES_MAX = 100;
 /** Maximum length of a form, in bytes: far more than all parameters need. */
 const FORM_BYTES_MAX = 65_536;
 
-export type Parameters = ReadonlyMap<string, Buffer>;
-
 /** Why the parameters cannot be used, as a code of the table of refusals. */
 interface ParameterFault {
   readonly code: 'PARAMETER_UNKNOWN' | 'PARAMETER_REPEATED' | 'PARAMETER_CODED' | 'FORM_TOO_LONG';
@@ -22,34 +19,67 @@ interface ParameterFault {
 }
 
 /** Returns the query without its question mark; empty if there is none. */
-export function queryOf({ target, pathEnd }: RequestHead): Buffer {
-  return target.bytes.subarray(Math.min(pathEnd + 1, target.end), target.end);
+export function queryOf({ target, pathEnd }: RequestHead): Span {
+  return new Span().set(target.bytes, Math.min(pathEnd + 1, target.end), target.end);
 }
 
-/**
- * Reads a form that may have parameters with these names, each at most once. Values without escapes refer
- * to the bytes of the form.
- */
-export function parametersIn(form: Buffer, names: readonly string[]): Parameters | ParameterFault {
-  if (form.length > FORM_BYTES_MAX) return { code: 'FORM_TOO_LONG', name: '' };
-  const found = new Map<string, Buffer>();
-  for (let start = 0; start < form.length; ) {
-    const end = endOf(form, start, form.length, AMPERSAND);
-    const nameEnd = endOf(form, start, end, EQUALS);
-    const nameStart = start;
-    start = end + 1;
-    if (end === nameStart) continue;
-    const name = names.find((known) => isText(form, nameStart, nameEnd, known));
-    if (name === undefined) {
-      return { code: 'PARAMETER_UNKNOWN', name: shownText(form.subarray(nameStart, nameEnd)) };
-    }
-    if (found.has(name)) return { code: 'PARAMETER_REPEATED', name };
-    const encoded = form.subarray(Math.min(nameEnd + 1, end), end);
-    const value = isEncoded(encoded) ? decodeFormValue(encoded) : encoded;
-    if (value === undefined) return { code: 'PARAMETER_CODED', name };
-    found.set(name, value);
+/** Parameters with these names, each at most once. One object reads any number of forms in turn. */
+export class Parameters {
+  readonly names: readonly string[];
+  readonly #values: readonly Span[];
+  /** The parameters that the form has, as bits by the index of their names. */
+  #found = 0;
+
+  constructor(names: readonly string[]) {
+    this.names = names;
+    this.#values = names.map(() => new Span());
   }
-  return found;
+
+  /** Returns the value of a name, until the next form is read; undefined if the form has none. */
+  get(name: string): Span | undefined {
+    const index = this.names.indexOf(name);
+    return (this.#found & (1 << index)) === 0 ? undefined : this.#values[index];
+  }
+
+  /** Reads a form. Values without escapes refer to its bytes. */
+  read({ bytes, start, end }: Span): ParameterFault | undefined {
+    this.#found = 0;
+    if (end - start > FORM_BYTES_MAX) return { code: 'FORM_TOO_LONG', name: '' };
+    for (let from = start; from < end; ) {
+      const to = endOf(bytes, from, end, AMPERSAND);
+      const fault = from < to ? this.#add(bytes, from, to) : undefined;
+      if (fault !== undefined) return fault;
+      from = to + 1;
+    }
+    return undefined;
+  }
+
+  #add(bytes: Buffer, start: number, end: number): ParameterFault | undefined {
+    const nameEnd = endOf(bytes, start, end, EQUALS);
+    const index = this.#indexOf(bytes, start, nameEnd);
+    const name = this.names[index];
+    if (name === undefined)
+      return { code: 'PARAMETER_UNKNOWN', name: shownText(bytes.subarray(start, nameEnd)) };
+    const bit = 1 << index;
+    if ((this.#found & bit) !== 0) return { code: 'PARAMETER_REPEATED', name };
+    const value = this.#values[index]!.set(bytes, Math.min(nameEnd + 1, end), end);
+    if (isEncoded(value)) {
+      const decoded = decodeFormValue(bytes.subarray(value.start, end));
+      if (decoded === undefined) return { code: 'PARAMETER_CODED', name };
+      value.set(decoded, 0, decoded.length);
+    }
+    this.#found |= bit;
+    return undefined;
+  }
+
+  /** Returns the index of the name; -1 for an unknown one. */
+  #indexOf(bytes: Buffer, start: number, end: number): number {
+    const { names } = this;
+    for (let index = 0; index < names.length; index++) {
+      if (isText(bytes, start, end, names[index]!)) return index;
+    }
+    return -1;
+  }
 }
 
 /** Returns the offset of the first such byte, or `end`. */
@@ -66,9 +96,8 @@ function isText(form: Buffer, start: number, end: number, text: string): boolean
   return true;
 }
 
-function isEncoded(value: Buffer): boolean {
-  for (let at = 0; at < value.length; at++)
-    if (value[at] === PERCENT || value[at] === PLUS) return true;
+function isEncoded({ bytes, start, end }: Span): boolean {
+  for (let at = start; at < end; at++) if (bytes[at] === PERCENT || bytes[at] === PLUS) return true;
   return false;
 }
 

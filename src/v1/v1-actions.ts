@@ -42,8 +42,17 @@ import { conditionIn, isConditional, meetsIfRange, preconditionsIn } from './ent
 import { mapLine, secondsLeft } from './json-lines.ts';
 import { listActions } from './list-actions.ts';
 import { lookupActions } from './lookup-actions.ts';
-import { shownText } from './parameters.ts';
-import { fail, formOf, NO_STORE, ONE, own, refuse, respondText, SECONDS_MAX } from './v1-calls.ts';
+import { Parameters, shownText } from './parameters.ts';
+import {
+  fail,
+  NO_STORE,
+  ONE,
+  own,
+  readForm,
+  refuse,
+  respondText,
+  SECONDS_MAX,
+} from './v1-calls.ts';
 import { BY, type V1_ROUTES } from './v1-routes.ts';
 
 interface V1Parts {
@@ -143,11 +152,11 @@ function secondsOf(call: Call, field: HeaderField, fallback: number): number | u
 
 /** Returns the number to be added; undefined if the request has been refused. */
 function addendOf(call: Call): bigint | undefined {
-  const form = formOf(call, call.request.content.toBuffer(), [BY]);
-  if (form === undefined) return undefined;
-  const value = form.get(BY);
+  const parameters = new Parameters([BY]);
+  if (!readForm(call, call.request.content, parameters)) return undefined;
+  const value = parameters.get(BY);
   if (value === undefined) return ONE;
-  const by = decimalIn(Span.of(value));
+  const by = decimalIn(value);
   if (by !== undefined) return by;
   const values = { name: BY, seen: shownText(value), expected: 'a 64-bit integer' };
   refuse(call, 'PARAMETER_INVALID', values);

@@ -8,7 +8,7 @@ import type { OperationResult } from '../engine/engine.ts';
 import type { RequestHead } from '../http/request-head.ts';
 import type { Action, Call, OwnAction, Respond } from '../surface/action.ts';
 import { respondFailure } from '../surface/responses.ts';
-import { type Parameters, parametersIn, queryOf } from './parameters.ts';
+import { Parameters, queryOf } from './parameters.ts';
 
 /** Maximum of a time to live or a max idle, in seconds. */
 export const SECONDS_MAX = 2 ** 31 - 1;
@@ -23,9 +23,10 @@ export function own(run: Action, respond: Respond): OwnAction {
 
 /** Returns an action that first refuses a query. */
 export function withoutQuery(run: Action): Action {
+  const none = new Parameters([]);
   return (call) => {
     const { head } = call.request;
-    if (!hasQuery(head) || formOf(call, queryOf(head), []) !== undefined) return run(call);
+    if (!hasQuery(head) || readForm(call, queryOf(head), none)) return run(call);
   };
 }
 
@@ -33,13 +34,14 @@ function hasQuery({ target, pathEnd }: RequestHead): boolean {
   return pathEnd < target.end;
 }
 
-/** Returns the parameters in a form; undefined if the request has been refused. */
-export function formOf(call: Call, form: Buffer, names: readonly string[]): Parameters | undefined {
-  const found = parametersIn(form, names);
-  if (!('code' in found)) return found;
-  const { code, name } = found;
+/** Reads the parameters in a form. Returns whether they are valid; otherwise refuses the request. */
+export function readForm(call: Call, form: Span, parameters: Parameters): boolean {
+  const fault = parameters.read(form);
+  if (fault === undefined) return true;
+  const { code, name } = fault;
+  const { names } = parameters;
   refuse(call, code, { name, known: names.length === 0 ? 'none' : names.join(', ') });
-  return undefined;
+  return false;
 }
 
 /** Responds with text that depends on the result. */
