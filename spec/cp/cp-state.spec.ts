@@ -5,8 +5,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { CpGroup } from '../../src/cp/cp-groups.ts';
-import { HELD, NO_SESSION, type TakenLock } from '../../src/cp/cp-state.ts';
+import type { TakenLock } from '../../src/cp/cp-state.ts';
 import type { LockWaiter } from '../../src/cp/lock-wait.ts';
+import { HELD, NO_SESSION } from '../../src/cp/lock-work.ts';
 import { CpWorld, SESSION_SECONDS } from './cp-world.ts';
 
 const GROUPS = ['g', 'h'];

@@ -12,6 +12,7 @@ import { CpState } from '../../src/cp/cp-state.ts';
 import { CpStore } from '../../src/cp/cp-store.ts';
 import { LockWaits } from '../../src/cp/lock-wait.ts';
 import { promised, type Steps } from '../../src/cp/steps.ts';
+import type { Condition } from '../../src/engine/condition.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import {
   APPLIED,
@@ -23,6 +24,7 @@ import {
   UNKNOWN,
   UNREACHABLE,
 } from '../../src/engine/engine.ts';
+import { Version } from '../../src/engine/version.ts';
 import { LateEngine } from '../engine/late-engine.ts';
 import { LateResult } from '../engine/late-result.ts';
 import { World } from '../world/world.ts';
@@ -144,7 +146,10 @@ export class CpWorld {
     this.#fences.set(key, fence);
   }
 
-  /** The late engine, which fails from time to time. */
+  /**
+   * The late engine, which fails from time to time. What an operation has been passed is valid only during
+   * its call, so it is copied for one that is done later.
+   */
   #faulty(): StoreEngine {
     const { engine } = this;
     const run = (to: Receiver, work: (to: Receiver) => void) => {
@@ -161,15 +166,32 @@ export class CpWorld {
       clock.endOfTurn(() => answer.give(to));
     };
     return {
-      get: (map, key, to) => run(to, (own) => engine.get(map, key, own)),
-      set: (map, key, value, type, life, condition, to) =>
-        run(to, (own) => engine.set(map, key, value, type, life, condition, own)),
-      add: (map, key, by, life, to) => run(to, (own) => engine.add(map, key, by, life, own)),
-      delete: (map, key, condition, to) =>
-        run(to, (own) => engine.delete(map, key, condition, own)),
+      get: (map, key, to) => {
+        const ownKey = Span.of(key.toBuffer());
+        run(to, (own) => engine.get(map, ownKey, own));
+      },
+      set: (map, key, value, type, life, condition, to) => {
+        const [ownKey, ownValue] = [key, value].map((span) => Span.of(span.toBuffer()));
+        const met = copyOf(condition);
+        run(to, (own) => engine.set(map, ownKey!, ownValue!, type, life, met, own));
+      },
+      add: (map, key, by, life, to) => {
+        const ownKey = Span.of(key.toBuffer());
+        run(to, (own) => engine.add(map, ownKey, by, life, own));
+      },
+      delete: (map, key, condition, to) => {
+        const ownKey = Span.of(key.toBuffer());
+        const met = copyOf(condition);
+        run(to, (own) => engine.delete(map, ownKey, met, own));
+      },
       entries: (map, prefix, place, count, to) => engine.entries(map, prefix, place, count, to),
     };
   }
+}
+
+function copyOf(condition: Condition): Condition {
+  const oneOf = condition?.oneOf?.map((version) => new Version().copyFrom(version));
+  return oneOf === undefined ? condition : { ...condition, oneOf };
 }
 
 function promising<Type extends object>(work: Type): Promised<Type> {

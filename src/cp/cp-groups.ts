@@ -69,6 +69,12 @@ export class CpGroups {
     return (id) => id <= lastId && !ids.has(id);
   }
 
+  /** Returns the group of this name as `find` does, if that needs no step; otherwise undefined. */
+  findNow(name: string): CpGroup | undefined {
+    const known = this.#known();
+    return known && groupIn(known, name);
+  }
+
   /** Returns the group of this name; undefined if it does not exist, and for METADATA. */
   *find(name: string): Steps<CpGroup | undefined> {
     return groupIn(yield* this.#load(), name);
@@ -121,10 +127,16 @@ export class CpGroups {
     }
   }
 
+  /** Returns the groups if they have not changed since they were read. */
+  #known(): StoredRegistry | undefined {
+    return this.#isShared || this.#readCount !== this.#changeCount ? undefined : this.#read;
+  }
+
   *#load(): Steps<StoredRegistry> {
+    const known = this.#known();
+    if (known !== undefined) return known;
     const last = this.#read;
     const changeCount = this.#changeCount;
-    if (last !== undefined && !this.#isShared && this.#readCount === changeCount) return last;
     const entry = yield* this.#store.get(KEY);
     this.#readCount = changeCount;
     if (entry !== undefined && last?.version?.is(entry.version)) return last;

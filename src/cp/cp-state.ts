@@ -12,18 +12,36 @@
  * request that has ended meanwhile can give it back only if no other request of the session has it.
  * Tested by cp-state.spec.ts.
  */
+import type { Span } from '../base/span.ts';
 import type { EntryCondition } from '../engine/condition.ts';
 import type { Lifetime } from '../engine/engine.ts';
 import type { Version } from '../engine/version.ts';
+import { spanOf } from './byte-text.ts';
 import type { CpGroup } from './cp-groups.ts';
 import type { CpEntry, CpStore } from './cp-store.ts';
+import {
+  groupIdIn,
+  type HeldLock,
+  heldIn,
+  LOCK,
+  LockEntries,
+  lockKey,
+  SESSION,
+  sessionKey,
+} from './lock-entries.ts';
+import {
+  type HELD,
+  type LockReceiver,
+  LockWork,
+  type NO_SESSION,
+  RELEASED,
+  TAKEN,
+} from './lock-work.ts';
 import { promised, type Steps } from './steps.ts';
 
 /** The last fence, and the last id of a session. */
 const LAST_FENCE = 'fence';
 const LAST_SESSION = 'session';
-/** Lifetime of a claim of a lock, in ms. */
-const CLAIM_MS = 10_000;
 
 export interface CpSession {
   readonly id: number;
@@ -38,12 +56,6 @@ export interface CpSession {
   readonly endpointName: string;
 }
 
-/** A lock that is held. */
-interface HeldLock {
-  readonly fence: number;
-  readonly session: number;
-}
-
 /** A lock that a session has asked for and has. */
 export interface TakenLock extends HeldLock {
   /** Whether the call has taken it; otherwise the session had it before. */
@@ -51,11 +63,6 @@ export interface TakenLock extends HeldLock {
   /** The version of its entry. */
   readonly version: Version;
 }
-
-/** A lock is held by another session. */
-export const HELD = 'held';
-/** There is no such session. */
-export const NO_SESSION = 'no session';
 
 /** The stored form of a session. */
 type StoredSession = Omit<CpSession, 'id' | 'expirationTime'>;
@@ -73,12 +80,18 @@ export class CpState {
   readonly #options: StateOptions;
   /** Lifetime of a session. */
   readonly #lifetime: Lifetime;
+  readonly #lockParts: ConstructorParameters<typeof LockWork>[0];
 
   constructor(store: CpStore, options: StateOptions) {
     this.#store = store;
     this.#options = options;
     const timeToLiveMs = options.sessionTimeToLiveSeconds * 1000;
     this.#lifetime = { timeToLiveMs, maxIdleSeconds: 0 };
+    this.#lockParts = {
+      entries: new LockEntries(store.engine),
+      isUninterrupted: options.isUninterrupted,
+      nextFence: () => this.#next(LAST_FENCE),
+    };
   }
 
   *openSession(group: CpGroup, endpoint: string, endpointName: string): Steps<CpSession> {
@@ -125,31 +138,36 @@ export class CpState {
     return this.#store.has(sessionKey(group, id));
   }
 
-  /**
-   * Takes the lock for the session if it is free. Its holder gets its fence again. `mayTake`: whether it
-   * may be taken; otherwise it counts as held.
-   */
-  *lock(
+  /** Returns the work of a call that takes or releases a lock; see LockWork. */
+  lockWork(group: CpGroup, name: Span, session: number, to: LockReceiver): LockWork {
+    return new LockWork(this.#lockParts, group, name, session, to);
+  }
+
+  /** Takes the lock, as LockWork.take does. */
+  lock(
     group: CpGroup,
     name: string,
     session: number,
     mayTake: boolean,
-  ): Steps<TakenLock | typeof HELD | typeof NO_SESSION> {
-    const key = lockKey(group, name);
-    for (;;) {
-      if (!(yield* this.hasSession(group, session))) return NO_SESSION;
-      const entry = yield* this.#store.get(key);
-      const held = entry && lockIn(entry);
-      const isOwn = held?.session === session;
-      if (!isOwn && held !== undefined && (yield* this.hasSession(group, held.session)))
-        return HELD;
-      if (!isOwn && !mayTake) return HELD;
-      const taken =
-        entry !== undefined && isOwn && held.fence > 0
-          ? yield* this.#confirm(key, entry)
-          : yield* this.#take(key, session, entry, isOwn);
-      if (taken !== undefined) return taken;
-    }
+  ): Promise<TakenLock | typeof HELD | typeof NO_SESSION> {
+    return new Promise((resolve, reject) => {
+      this.lockWork(group, spanOf(name), session, {
+        onLock(outcome, { fence, isNew, version }) {
+          resolve(
+            outcome === TAKEN ? { fence, session, isNew, version } : (outcome as typeof HELD),
+          );
+        },
+        onFault: reject,
+      }).take(mayTake);
+    });
+  }
+
+  /** Releases the lock. Resolves with whether the session held it. */
+  release(group: CpGroup, name: string, session: number): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const onLock: LockReceiver['onLock'] = (outcome) => resolve(outcome === RELEASED);
+      this.lockWork(group, spanOf(name), session, { onLock, onFault: reject }).release();
+    });
   }
 
   /** Frees a lock that has been taken, unless it has changed or its session has asked for it again. */
@@ -157,22 +175,11 @@ export class CpState {
     yield* this.#store.delete(lockKey(group, name), { oneOf: [version] });
   }
 
-  /** Releases the lock. Returns whether the session held it. */
-  *release(group: CpGroup, name: string, session: number): Steps<boolean> {
-    const key = lockKey(group, name);
-    for (;;) {
-      const entry = yield* this.#store.get(key);
-      if (entry === undefined || lockIn(entry).session !== session) return false;
-      if (!(yield* this.hasSession(group, session))) return false;
-      if (yield* this.#store.delete(key, { oneOf: [entry.version] })) return true;
-    }
-  }
-
   /** Returns the lock if it is held. */
   *holder(group: CpGroup, name: string): Steps<HeldLock | undefined> {
     const entry = yield* this.#store.get(lockKey(group, name));
     if (entry === undefined) return undefined;
-    const held = lockIn(entry);
+    const held = heldIn(spanOf(entry.text));
     return held.fence > 0 && (yield* this.hasSession(group, held.session)) ? held : undefined;
   }
 
@@ -186,7 +193,7 @@ export class CpState {
     await this.#removeThose(LOCK, async (key, entry) => {
       const group = { id: groupIdIn(key), name: '' };
       if (isRemoved(group.id)) return true;
-      const { session } = lockIn(entry);
+      const { session } = heldIn(spanOf(entry.text));
       if (live.has(sessionKey(group, session))) return false;
       // The session may have been opened since the sessions were listed.
       return !(await promised(this.hasSession(group, session)));
@@ -217,34 +224,6 @@ export class CpState {
     return { id, ...stored, expirationTime: Math.round(this.#options.wall() + timeToLiveMs) };
   }
 
-  /** Writes the entry of a lock that is held as it is; undefined if it has changed. */
-  *#confirm(key: string, { text, version: read }: CpEntry): Steps<TakenLock | undefined> {
-    const version = yield* this.#store.set(key, text, { oneOf: [read] });
-    return version && { ...lockIn({ text }), isNew: false, version };
-  }
-
-  /**
-   * Claims the entry of a lock, unless it is the session's claim, and takes a fence for it. Undefined if
-   * the entry has changed.
-   */
-  *#take(
-    key: string,
-    session: number,
-    entry: CpEntry | undefined,
-    isClaimed: boolean,
-  ): Steps<TakenLock | undefined> {
-    let condition: EntryCondition =
-      entry === undefined ? { isPresent: false } : { oneOf: [entry.version] };
-    if (!isClaimed && !this.#options.isUninterrupted) {
-      const claim = yield* this.#store.set(key, `${session} 0`, condition, CLAIM_LIFETIME);
-      if (claim === undefined) return undefined;
-      condition = { oneOf: [claim] };
-    }
-    const fence = yield* this.#next(LAST_FENCE);
-    const version = yield* this.#store.set(key, `${session} ${fence}`, condition);
-    return version && { fence, session, isNew: true, version };
-  }
-
   /** Returns the next number. */
   *#next(key: string): Steps<number> {
     const floor = Math.floor(this.#options.wall() / 1000) * 1_000_000;
@@ -266,27 +245,4 @@ export class CpState {
     }
     return false;
   }
-}
-
-const CLAIM_LIFETIME = { timeToLiveMs: CLAIM_MS, maxIdleSeconds: 0 };
-const SESSION = 's';
-const LOCK = 'l';
-
-function sessionKey({ id }: CpGroup, session: number | ''): string {
-  return `${SESSION}${id}/${session}`;
-}
-
-function lockKey({ id }: CpGroup, name: string): string {
-  return `${LOCK}${id}/${name}`;
-}
-
-/** Returns the id of the group of an entry of a session or a lock. */
-function groupIdIn(key: string): number {
-  return Number(key.slice(1, key.indexOf('/')));
-}
-
-/** A fence of 0: the lock is claimed, and has no fence yet. */
-function lockIn({ text }: Pick<CpEntry, 'text'>): HeldLock {
-  const space = text.indexOf(' ');
-  return { session: Number(text.slice(0, space)), fence: Number(text.slice(space + 1)) };
 }

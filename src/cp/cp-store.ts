@@ -17,6 +17,7 @@ import {
   type OperationResult,
 } from '../engine/engine.ts';
 import { Version } from '../engine/version.ts';
+import { spanOf, textOf } from './byte-text.ts';
 import { promised, Step, type Steps } from './steps.ts';
 
 /** Number of entries of a step of a list. */
@@ -32,26 +33,26 @@ export interface CpEntry {
 }
 
 /** The operations of an engine that the store needs. */
-type StoreEngine = Pick<Engine, 'get' | 'set' | 'add' | 'delete' | 'entries'>;
+export type StoreEngine = Pick<Engine, 'get' | 'set' | 'add' | 'delete' | 'entries'>;
 
 export class CpStore {
-  readonly #engine: StoreEngine;
+  readonly engine: StoreEngine;
   readonly #clock: Pick<Clock, 'endOfTurn'>;
   readonly #key = new ReusedSpan();
   readonly #value = new ReusedSpan();
 
   constructor(engine: StoreEngine, clock: Pick<Clock, 'endOfTurn'>) {
-    this.#engine = engine;
+    this.engine = engine;
     this.#clock = clock;
   }
 
   get(key: string): Steps<CpEntry | undefined> {
-    return new Step((to) => this.#engine.get(RESERVED_MAP, this.#key.of(key), to), entryIn);
+    return new Step((to) => this.engine.get(RESERVED_MAP, this.#key.of(key), to), entryIn);
   }
 
   /** Returns whether there is an entry. */
   has(key: string): Steps<boolean> {
-    return new Step((to) => this.#engine.get(RESERVED_MAP, this.#key.of(key), to), isFound);
+    return new Step((to) => this.engine.get(RESERVED_MAP, this.#key.of(key), to), isFound);
   }
 
   /** Sets an entry, and returns its version; undefined if it did not meet the condition. */
@@ -63,14 +64,14 @@ export class CpStore {
   ): Steps<Version | undefined> {
     return new Step((to) => {
       const value = this.#value.of(text);
-      this.#engine.set(RESERVED_MAP, this.#key.of(key), value, NO_SPAN, lifetime, condition, to);
+      this.engine.set(RESERVED_MAP, this.#key.of(key), value, NO_SPAN, lifetime, condition, to);
     }, versionIn);
   }
 
   /** Removes an entry, and returns whether it met the condition. */
   delete(key: string, condition: EntryCondition): Steps<boolean> {
     return new Step(
-      (to) => this.#engine.delete(RESERVED_MAP, this.#key.of(key), condition, to),
+      (to) => this.engine.delete(RESERVED_MAP, this.#key.of(key), condition, to),
       isApplied,
     );
   }
@@ -78,7 +79,7 @@ export class CpStore {
   /** Adds 1 to a number, which is 0 at first, and returns the sum and the version of its entry. */
   increment(key: string): Steps<{ sum: number; version: Version }> {
     return new Step(
-      (to) => this.#engine.add(RESERVED_MAP, this.#key.of(key), 1n, FOREVER, to),
+      (to) => this.engine.add(RESERVED_MAP, this.#key.of(key), 1n, FOREVER, to),
       sumIn,
     );
   }
@@ -99,7 +100,7 @@ export class CpStore {
               listed.push([textOf(key), entryIn(entry)!]);
             },
           };
-          this.#engine.entries(RESERVED_MAP, start, place, STEP_COUNT, receiver);
+          this.engine.entries(RESERVED_MAP, start, place, STEP_COUNT, receiver);
         },
         (answer) => Span.of(answer.place.toBuffer()),
       );
@@ -152,12 +153,4 @@ function sumIn({ value, version }: OperationResult): { sum: number; version: Ver
 
 function copyOf({ low, high }: Version): Version {
   return new Version().set(low, high);
-}
-
-function spanOf(text: string): Span {
-  return Span.of(Buffer.from(text, 'latin1'));
-}
-
-function textOf({ bytes, start, end }: Span): string {
-  return bytes.toString('latin1', start, end);
 }

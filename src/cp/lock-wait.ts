@@ -5,8 +5,11 @@
  * Tested by cp-state.spec.ts.
  */
 import type { Clock, Timer } from '../base/clock.ts';
+import type { Span } from '../base/span.ts';
+import { textOf } from './byte-text.ts';
 import type { CpGroup } from './cp-groups.ts';
-import { type CpState, HELD, NO_SESSION, type TakenLock } from './cp-state.ts';
+import type { CpState, TakenLock } from './cp-state.ts';
+import { HELD, NO_SESSION } from './lock-work.ts';
 import { promised } from './steps.ts';
 
 /** Interval at which the first request of each lock looks, in ms. */
@@ -56,8 +59,8 @@ export class LockWaits {
   }
 
   /** Whether requests wait for the lock. */
-  has(group: CpGroup, name: string): boolean {
-    return this.#queues.has(keyOf(group, name));
+  has(group: CpGroup, name: string | Span): boolean {
+    return this.count > 0 && this.#queues.has(keyOf(group, name));
   }
 
   /** Adds a request that waits after all others of the lock. */
@@ -85,7 +88,8 @@ export class LockWaits {
   }
 
   /** Called when the lock may be free. */
-  onFree(group: CpGroup, name: string): void {
+  onFree(group: CpGroup, name: string | Span): void {
+    if (this.count === 0) return;
     const queue = this.#queues.get(keyOf(group, name));
     if (queue !== undefined) void this.#look(queue);
   }
@@ -138,7 +142,7 @@ export class LockWaits {
       queue.mustLookAgain = false;
       const waiter = first;
       const taking = this.#state.lock(queue.group, queue.name, waiter.session, true);
-      const found = await promised(taking).catch((error: unknown) => new Fault(error));
+      const found = await taking.catch((error: unknown) => new Fault(error));
       if (found !== HELD) this.#end(queue, waiter, found);
       [first] = queue.waiters;
       queue.mustLookAgain ||= first !== waiter;
@@ -185,6 +189,6 @@ class Fault {
   }
 }
 
-function keyOf({ id }: CpGroup, name: string): string {
-  return `${id}/${name}`;
+function keyOf({ id }: CpGroup, name: string | Span): string {
+  return `${id}/${typeof name === 'string' ? name : textOf(name)}`;
 }

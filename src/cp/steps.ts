@@ -47,6 +47,12 @@ export class Step<Part> implements Steps<Part> {
   }
 }
 
+/** Returns why the engine has not done an operation, or may not have done it; undefined if it has. */
+export function faultOf(answer: OperationResult): GridError | undefined {
+  const code = failureCode(answer);
+  return code === undefined ? undefined : new GridError(code, { name: NAME });
+}
+
 /** Does the work, and calls `onEnd` with its result or `onFault` with what it has thrown. */
 export function perform<Result>(
   steps: Steps<Result>,
@@ -103,9 +109,8 @@ class Performance<Result> implements Receiver {
   }
 
   onResult(answer: OperationResult): void {
-    const code = failureCode(answer);
-    if (code === undefined) this.#part = this.#read!(answer);
-    else this.#error = new GridError(code, { name: NAME });
+    this.#error = faultOf(answer);
+    if (this.#error === undefined) this.#part = this.#read!(answer);
     this.#isAnswered = true;
     if (!this.#isBeginning) this.proceed();
   }

@@ -10,9 +10,10 @@ import { EVERY_PARTITION } from '../base/partition-number.ts';
 import type { Waiter } from '../cluster/cluster.ts';
 import { type CpGroup, METADATA } from '../cp/cp-groups.ts';
 import type { Cp } from '../cp/cp-part.ts';
-import { HELD, NO_SESSION, type TakenLock } from '../cp/cp-state.ts';
+import type { TakenLock } from '../cp/cp-state.ts';
 import { KeptSession } from '../cp/kept-session.ts';
 import type { LockWaiter } from '../cp/lock-wait.ts';
+import { HELD, NO_SESSION } from '../cp/lock-work.ts';
 import { promised } from '../cp/steps.ts';
 import { checkOptions, checkSignal, checkWait, type GivingUp } from '../local/known-options.ts';
 import { LocalName } from '../local/local-name.ts';
@@ -147,7 +148,7 @@ export class MemberLocks {
     const { cp } = this.#parts;
     const { group, name, session } = wanted;
     const isFirst = !cp.waits.has(group, name);
-    const found = await promised(cp.state.lock(group, name, session.id, isFirst));
+    const found = await cp.state.lock(group, name, session.id, isFirst);
     if (found === NO_SESSION) throw lost(session);
     if (found !== HELD) return found;
     if (waitSeconds === 0) throw held(lock);
@@ -234,8 +235,7 @@ export class MemberLocks {
     const { cp } = this.#parts;
     session.stop();
     if (session.hasEnded) return;
-    if (hasLock && (await promised(cp.state.release(group, name, session.id))))
-      cp.waits.onFree(group, name);
+    if (hasLock && (await cp.state.release(group, name, session.id))) cp.waits.onFree(group, name);
     const isClosed = await promised(cp.state.closeSession(group, session.id));
     if (isClosed) cp.onSessionClosed(group, session.id);
   }
