@@ -5,8 +5,8 @@
  *
  * Fences. Whoever takes a lock first claims its entry, and then takes the next number. So a later
  * holder has a later number, whatever the order of the claims. A claim that is not followed by a number
- * ends by itself. There is no claim if nothing comes between the two. Numbers are at least the time of
- * the second in which they are taken, in microseconds: they also rise if the store has lost the last ones.
+ * ends by itself. There is no claim if nothing comes between the two; then the lock is written at once
+ * if it has no entry.
  *
  * A request that finds its session's own lock writes the entry anew. So whoever took the lock for a
  * request that has ended meanwhile can give it back only if no other request of the session has it.
@@ -18,7 +18,9 @@ import type { Lifetime } from '../engine/engine.ts';
 import type { Version } from '../engine/version.ts';
 import { spanOf } from './byte-text.ts';
 import type { CpGroup } from './cp-groups.ts';
+import { CpNumbers } from './cp-numbers.ts';
 import type { CpEntry, CpStore } from './cp-store.ts';
+import { Fences } from './fences.ts';
 import {
   groupIdIn,
   type HeldLock,
@@ -39,8 +41,7 @@ import {
 } from './lock-work.ts';
 import { promised, type Steps } from './steps.ts';
 
-/** The last fence, and the last id of a session. */
-const LAST_FENCE = 'fence';
+/** The key of the last id of a session. */
 const LAST_SESSION = 'session';
 
 export interface CpSession {
@@ -80,6 +81,7 @@ export class CpState {
   readonly #options: StateOptions;
   /** Lifetime of a session. */
   readonly #lifetime: Lifetime;
+  readonly #sessionIds: CpNumbers;
   readonly #lockParts: ConstructorParameters<typeof LockWork>[0];
 
   constructor(store: CpStore, options: StateOptions) {
@@ -87,16 +89,17 @@ export class CpState {
     this.#options = options;
     const timeToLiveMs = options.sessionTimeToLiveSeconds * 1000;
     this.#lifetime = { timeToLiveMs, maxIdleSeconds: 0 };
+    this.#sessionIds = new CpNumbers(store, LAST_SESSION, options.wall);
     this.#lockParts = {
       entries: new LockEntries(store.engine),
       isUninterrupted: options.isUninterrupted,
-      nextFence: () => this.#next(LAST_FENCE),
+      fences: new Fences(store, !options.isUninterrupted, options.wall),
     };
   }
 
   *openSession(group: CpGroup, endpoint: string, endpointName: string): Steps<CpSession> {
     for (;;) {
-      const id = yield* this.#next(LAST_SESSION);
+      const id = yield* this.#sessionIds.take(1);
       const creationTime = this.#options.wall();
       const stored = { creationTime, version: 0, endpoint, endpointName };
       const key = sessionKey(group, id);
@@ -222,27 +225,5 @@ export class CpState {
   #sessionIn(id: number, { text, timeToLiveMs }: CpEntry): CpSession {
     const stored = JSON.parse(text) as StoredSession;
     return { id, ...stored, expirationTime: Math.round(this.#options.wall() + timeToLiveMs) };
-  }
-
-  /** Returns the next number. */
-  *#next(key: string): Steps<number> {
-    const floor = Math.floor(this.#options.wall() / 1000) * 1_000_000;
-    for (;;) {
-      const { sum, version } = yield* this.#store.increment(key);
-      if (sum >= floor || (yield* this.#raise(key, floor, version))) return Math.max(sum, floor);
-    }
-  }
-
-  /**
-   * Raises a number to the floor; false if another caller has done so. It adds nothing meanwhile, so of
-   * several callers one succeeds. A sum of their differences would be far beyond the floor.
-   */
-  *#raise(key: string, floor: number, added: Version): Steps<boolean> {
-    for (let version: Version | undefined = added; version !== undefined; ) {
-      if (yield* this.#store.set(key, `${floor}`, { oneOf: [version] })) return true;
-      const entry = yield* this.#store.get(key);
-      version = entry !== undefined && Number(entry.text) < floor ? entry.version : undefined;
-    }
-    return false;
   }
 }

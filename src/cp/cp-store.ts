@@ -76,10 +76,10 @@ export class CpStore {
     );
   }
 
-  /** Adds 1 to a number, which is 0 at first, and returns the sum and the version of its entry. */
-  increment(key: string): Steps<{ sum: number; version: Version }> {
+  /** Adds to a number, which is 0 at first, and returns the sum and the version of its entry. */
+  add(key: string, by: number): Steps<{ sum: number; version: Version }> {
     return new Step(
-      (to) => this.engine.add(RESERVED_MAP, this.#key.of(key), 1n, FOREVER, to),
+      (to) => this.engine.add(RESERVED_MAP, this.#key.of(key), BigInt(by), FOREVER, to),
       sumIn,
     );
   }

@@ -1,7 +1,7 @@
 /**
  * The entries of sessions and locks in the reserved map: the bytes of their keys, and of the values of
  * locks. An operation passes its receiver to the engine. The memory of keys and values is reused, as the
- * engine copies them if it responds later. Tested by cp-state.spec.ts.
+ * engine copies them if it responds later. Tested by lock-work.spec.ts.
  */
 import assert from 'node:assert';
 import { copySpan, ViewedBytes } from '../base/copy-bytes.ts';

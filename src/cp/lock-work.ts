@@ -4,19 +4,21 @@
  * one does, the work ends during the call that begins it, and only then nothing is copied.
  *
  *     take      FIND_SESSION ─ FIND_LOCK ─┬─ own: CONFIRM
- *                                         └─ (FIND_HOLDER ─) CLAIM ─ NUMBER ─ SET
+ *                                         └─ (FIND_HOLDER ─) CLAIM ─ (NUMBER ─) SET
  *     release   FIND_OWN ─ FIND_OWNER ─ REMOVE
  *
- * A change that finds another version of the entry than was read begins anew. cp-state.ts describes
- * claims and fences. Tested by cp-state.spec.ts.
+ * If nothing can come between the steps, there is no CLAIM, and SET follows FIND_SESSION: it reports an
+ * entry that exists. A change that finds another version of the entry than was read begins anew.
+ * cp-state.ts describes claims and fences.
  */
 import assert from 'node:assert';
 import { Span } from '../base/span.ts';
 import { APPLIED, FOREVER, FOUND, type OperationResult, type Receiver } from '../engine/engine.ts';
 import { Version } from '../engine/version.ts';
 import type { CpGroup } from './cp-groups.ts';
+import type { Fences } from './fences.ts';
 import { heldIn, type LockEntries } from './lock-entries.ts';
-import { faultOf, perform, type Steps } from './steps.ts';
+import { faultOf, perform } from './steps.ts';
 
 /** Lifetime of a claim of a lock, in ms. */
 const CLAIM_MS = 10_000;
@@ -49,8 +51,7 @@ interface LockWorkParts {
   readonly entries: LockEntries;
   /** Whether the engine responds during each call, so that nothing comes between the steps of a work. */
   readonly isUninterrupted: boolean;
-  /** Returns the next fence. */
-  readonly nextFence: () => Steps<number>;
+  readonly fences: Fences;
 }
 
 export class LockWork implements Receiver {
@@ -167,8 +168,9 @@ export class LockWork implements Receiver {
     const { outcome, version } = answer;
     switch (this.#step) {
       case FIND_SESSION:
-        if (outcome === FOUND) this.#step = FIND_LOCK;
-        else this.#end(NO_SESSION);
+        if (outcome !== FOUND) this.#end(NO_SESSION);
+        else if (this.#parts.isUninterrupted && this.#mayTake) this.#number();
+        else this.#step = FIND_LOCK;
         return;
       case FIND_LOCK:
         return this.#onLock(answer);
@@ -177,15 +179,16 @@ export class LockWork implements Receiver {
         else this.#claim();
         return;
       case CLAIM:
-        this.#step = outcome === APPLIED ? NUMBER : FIND_SESSION;
         this.version.copyFrom(version);
+        if (outcome === APPLIED) this.#number();
+        else this.#step = FIND_SESSION;
         return;
       case SET:
       case CONFIRM:
         this.isNew = this.#step === SET;
         this.version.copyFrom(version);
         if (outcome === APPLIED) this.#end(TAKEN);
-        else this.#step = FIND_SESSION;
+        else this.#step = this.#parts.isUninterrupted ? FIND_LOCK : FIND_SESSION;
         return;
       case FIND_OWN:
         if (outcome !== FOUND || heldIn(answer.value).session !== this.session)
@@ -219,18 +222,25 @@ export class LockWork implements Receiver {
     this.#holder = session;
     if (session !== this.session) this.#step = FIND_HOLDER;
     else if (fence > 0) this.#step = CONFIRM;
-    else this.#step = NUMBER;
+    else this.#number();
   }
 
   /** Claims the entry, unless nothing can come between this and the fence. */
   #claim(): void {
     this.fence = 0;
-    this.#step = this.#parts.isUninterrupted ? NUMBER : CLAIM;
+    if (this.#parts.isUninterrupted) this.#number();
+    else this.#step = CLAIM;
+  }
+
+  /** Takes the next fence. */
+  #number(): void {
+    this.fence = this.#parts.fences.takeNow();
+    this.#step = this.fence === 0 ? NUMBER : SET;
   }
 
   #askForFence(): void {
     perform(
-      this.#parts.nextFence(),
+      this.#parts.fences.take(),
       (fence) => {
         this.fence = fence;
         this.#step = SET;
