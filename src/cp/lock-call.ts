@@ -9,7 +9,7 @@ import { readForm, refuse, withoutQuery } from '../v1/v1-calls.ts';
 import { textOf } from './byte-text.ts';
 import type { CpGroup } from './cp-groups.ts';
 import type { Cp } from './cp-part.ts';
-import { fail, respondDone, respondJson } from './cp-responses.ts';
+import { FenceContent, fail, respondDone, respondJson } from './cp-responses.ts';
 import { SESSION, WAIT, WAIT_SECONDS_MAX } from './cp-routes.ts';
 import { LockRequest } from './lock-request.ts';
 import {
@@ -30,9 +30,11 @@ interface LockCallParts {
   /** Waiting requests. */
   readonly waiting: Set<Waiter>;
   readonly clock: Clock;
+  readonly content: FenceContent;
 }
 
-export function lockCalls(parts: LockCallParts) {
+export function lockCalls({ cp, waiting, clock }: Omit<LockCallParts, 'content'>) {
+  const parts = { cp, waiting, clock, content: new FenceContent() };
   const taking = new Parameters([SESSION, WAIT]);
   const releasing = new Parameters([SESSION]);
   return {
@@ -80,7 +82,7 @@ class LockCall implements LockReceiver {
   }
 
   onLock(outcome: LockOutcome, work: LockWork): void {
-    if (outcome === TAKEN) respondJson(this.#call, `{"fence":${work.fence}}`);
+    if (outcome === TAKEN) respondJson(this.#call, this.#parts.content.of(work.fence));
     else if (outcome === RELEASED) {
       // The name is valid until the response.
       this.#parts.cp.waits.onFree(work.group, work.name);

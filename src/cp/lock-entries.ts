@@ -8,7 +8,7 @@ import { copySpan, ViewedBytes } from '../base/copy-bytes.ts';
 import { RESERVED_MAP } from '../base/reserved-map.ts';
 import { NO_SPAN, Span } from '../base/span.ts';
 import type { EntryCondition } from '../engine/condition.ts';
-import { naturalIn, writeNatural } from '../engine/decimal.ts';
+import { NATURAL_BYTES_MAX, naturalIn, writeNatural } from '../engine/decimal.ts';
 import type { Lifetime, Receiver } from '../engine/engine.ts';
 import { Version } from '../engine/version.ts';
 import type { CpGroup } from './cp-groups.ts';
@@ -16,8 +16,6 @@ import type { StoreEngine } from './cp-store.ts';
 
 /** Maximum length of the name of a group, a lock or a session, in bytes. */
 export const NAME_BYTES_MAX = 255;
-/** Maximum length of a number, in bytes. */
-const NUMBER_BYTES_MAX = 16;
 /** First characters of the keys of sessions and of locks. */
 export const SESSION = 's';
 export const LOCK = 'l';
@@ -54,8 +52,8 @@ export function groupIdIn(key: string): number {
 
 export class LockEntries {
   readonly #engine: StoreEngine;
-  readonly #keyBytes = new ViewedBytes(2 + NUMBER_BYTES_MAX + NAME_BYTES_MAX);
-  readonly #valueBytes = new ViewedBytes(2 * NUMBER_BYTES_MAX + 1);
+  readonly #keyBytes = new ViewedBytes(2 + NATURAL_BYTES_MAX + NAME_BYTES_MAX);
+  readonly #valueBytes = new ViewedBytes(2 * NATURAL_BYTES_MAX + 1);
   readonly #key = new Span();
   readonly #value = new Span();
   readonly #expected = new Version();

@@ -4,8 +4,8 @@ import type { Span } from '../base/span.ts';
 /** An optional minus and digits; 19 digits contain all 64-bit integers. */
 const DECIMAL = /^-?\d{1,19}$/;
 export const DECIMAL_BYTES_MAX = 20;
-/** Maximum number of digits of a number without a BigInt. */
-const SHORT_DIGITS = 16;
+/** Maximum length of an integer from 0 to 2^53-1, in bytes. */
+export const NATURAL_BYTES_MAX = 16;
 /** The digits of the lower part of a longer number, and the first number with more digits. */
 const LOW_DIGITS = 8;
 const LOW_PART = 10 ** LOW_DIGITS;
@@ -47,7 +47,7 @@ function shortIn({ bytes, start, end }: Span): number {
  * else.
  */
 export function naturalIn(bytes: Buffer, start: number, end: number): number {
-  if (start >= end || end - start > SHORT_DIGITS) return Number.NaN;
+  if (start >= end || end - start > NATURAL_BYTES_MAX) return Number.NaN;
   let value = 0;
   for (let at = start; at < end; at++) {
     const digit = bytes[at]! - DIGIT_0;

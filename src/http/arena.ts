@@ -32,7 +32,7 @@ export class OutputArena {
   /** The header fields of every response, each with CR LF: Date (RFC 9110 section 6.6.1) and others. */
   dateLine = '';
   /** The status line with the fields of every response, by the status. */
-  readonly #beginnings = new Map<number, string>();
+  readonly #beginnings = new Map<number, PreparedText>();
   readonly #otherLines: string;
   /** Complete responses without content. */
   readonly #empty200 = new PreparedText();
@@ -124,10 +124,11 @@ export class OutputArena {
   writeBeginning(status: number): void {
     let text = this.#beginnings.get(status);
     if (text === undefined) {
-      text = statusLine(status) + this.dateLine;
+      text = new PreparedText();
+      text.set(statusLine(status) + this.dateLine);
       this.#beginnings.set(status, text);
     }
-    this.writeText(text);
+    this.#write(text);
   }
 
   /** Whether the content type may be written; if not, calls `onBadType`. */
