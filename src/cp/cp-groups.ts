@@ -29,6 +29,7 @@ const NO_GROUPS: Registry = { lastId: 0, groups: [] };
 
 /** A registry as it was read. It is replaced as a whole, so a change never mixes two of them. */
 interface StoredRegistry extends Registry {
+  readonly byName: ReadonlyMap<string, CpGroup>;
   readonly version: Version | undefined;
 }
 
@@ -72,19 +73,19 @@ export class CpGroups {
   /** Returns the group of this name as `find` does, if that needs no step; otherwise undefined. */
   findNow(name: string): CpGroup | undefined {
     const known = this.#known();
-    return known && groupIn(known, name);
+    return known?.byName.get(name);
   }
 
   /** Returns the group of this name; undefined if it does not exist, and for METADATA. */
   *find(name: string): Steps<CpGroup | undefined> {
-    return groupIn(yield* this.#load(), name);
+    return (yield* this.#load()).byName.get(name);
   }
 
   /** Returns the group of this name, which is created if there is none. */
   *open(name: string): Steps<CpGroup> {
     for (;;) {
       const registry = yield* this.#load();
-      const found = groupIn(registry, name);
+      const found = registry.byName.get(name);
       if (found !== undefined) return found;
       const { lastId, groups } = registry;
       if (groups.length >= GROUPS_MAX) throw new GridError('CP_GROUPS_MAX', { max: GROUPS_MAX });
@@ -98,7 +99,7 @@ export class CpGroups {
   *remove(name: string): Steps<CpGroup | undefined> {
     for (;;) {
       const registry = yield* this.#load();
-      const found = groupIn(registry, name);
+      const found = registry.byName.get(name);
       if (found === undefined) return undefined;
       const { lastId, groups } = registry;
       const left = groups.filter((each) => each !== found);
@@ -141,12 +142,9 @@ export class CpGroups {
     this.#readCount = changeCount;
     if (entry !== undefined && last?.version?.is(entry.version)) return last;
     const registry = entry === undefined ? NO_GROUPS : (JSON.parse(entry.text) as Registry);
-    const read = { ...registry, version: entry?.version };
+    const byName = new Map(registry.groups.map((group) => [group.name, group]));
+    const read = { ...registry, byName, version: entry?.version };
     this.#read = read;
     return read;
   }
-}
-
-function groupIn({ groups }: Registry, name: string): CpGroup | undefined {
-  return groups.find((group) => group.name === name);
 }
