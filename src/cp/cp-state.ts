@@ -31,14 +31,7 @@ import {
   SESSION,
   sessionKey,
 } from './lock-entries.ts';
-import {
-  type HELD,
-  type LockReceiver,
-  LockWork,
-  type NO_SESSION,
-  RELEASED,
-  TAKEN,
-} from './lock-work.ts';
+import { HELD, type LockReceiver, LockWork, NO_SESSION, RELEASED, TAKEN } from './lock-work.ts';
 import { promised, type Steps } from './steps.ts';
 
 /** The key of the last id of a session. */
@@ -156,9 +149,8 @@ export class CpState {
     return new Promise((resolve, reject) => {
       this.lockWork(group, spanOf(name), session, {
         onLock(outcome, { fence, isNew, version }) {
-          resolve(
-            outcome === TAKEN ? { fence, session, isNew, version } : (outcome as typeof HELD),
-          );
+          if (outcome === TAKEN) resolve({ fence, session, isNew, version });
+          else resolve(outcome === HELD ? HELD : NO_SESSION);
         },
         onFault: reject,
       }).take(mayTake);

@@ -22,8 +22,6 @@ import { promised, Step, type Steps } from './steps.ts';
 
 /** Number of entries of a step of a list. */
 const STEP_COUNT = 100;
-/** Length of a key or a value whose memory is reused, in bytes. */
-const REUSED_BYTES = 512;
 
 export interface CpEntry {
   readonly text: string;
@@ -38,8 +36,6 @@ export type StoreEngine = Pick<Engine, 'get' | 'set' | 'add' | 'delete' | 'entri
 export class CpStore {
   readonly engine: StoreEngine;
   readonly #clock: Pick<Clock, 'endOfTurn'>;
-  readonly #key = new ReusedSpan();
-  readonly #value = new ReusedSpan();
 
   constructor(engine: StoreEngine, clock: Pick<Clock, 'endOfTurn'>) {
     this.engine = engine;
@@ -47,12 +43,12 @@ export class CpStore {
   }
 
   get(key: string): Steps<CpEntry | undefined> {
-    return new Step((to) => this.engine.get(RESERVED_MAP, this.#key.of(key), to), entryIn);
+    return new Step((to) => this.engine.get(RESERVED_MAP, spanOf(key), to), entryIn);
   }
 
   /** Returns whether there is an entry. */
   has(key: string): Steps<boolean> {
-    return new Step((to) => this.engine.get(RESERVED_MAP, this.#key.of(key), to), isFound);
+    return new Step((to) => this.engine.get(RESERVED_MAP, spanOf(key), to), isFound);
   }
 
   /** Sets an entry, and returns its version; undefined if it did not meet the condition. */
@@ -63,15 +59,15 @@ export class CpStore {
     lifetime: Lifetime = FOREVER,
   ): Steps<Version | undefined> {
     return new Step((to) => {
-      const value = this.#value.of(text);
-      this.engine.set(RESERVED_MAP, this.#key.of(key), value, NO_SPAN, lifetime, condition, to);
+      const value = spanOf(text);
+      this.engine.set(RESERVED_MAP, spanOf(key), value, NO_SPAN, lifetime, condition, to);
     }, versionIn);
   }
 
   /** Removes an entry, and returns whether it met the condition. */
   delete(key: string, condition: EntryCondition): Steps<boolean> {
     return new Step(
-      (to) => this.engine.delete(RESERVED_MAP, this.#key.of(key), condition, to),
+      (to) => this.engine.delete(RESERVED_MAP, spanOf(key), condition, to),
       isApplied,
     );
   }
@@ -79,7 +75,7 @@ export class CpStore {
   /** Adds to a number, which is 0 at first, and returns the sum and the version of its entry. */
   add(key: string, by: number): Steps<{ sum: number; version: Version }> {
     return new Step(
-      (to) => this.engine.add(RESERVED_MAP, this.#key.of(key), BigInt(by), FOREVER, to),
+      (to) => this.engine.add(RESERVED_MAP, spanOf(key), BigInt(by), FOREVER, to),
       sumIn,
     );
   }
@@ -113,20 +109,6 @@ export class CpStore {
   /** Resolves at the end of the turn. */
   nextTurn(): Promise<void> {
     return new Promise((resolve) => this.#clock.endOfTurn(resolve));
-  }
-}
-
-/** A span of bytes that the next text replaces. */
-class ReusedSpan {
-  readonly #bytes = Buffer.allocUnsafe(REUSED_BYTES);
-  readonly #span = new Span();
-
-  /** Returns the span of a text, which is valid until the next one. */
-  of(text: string): Span {
-    const { length } = text;
-    if (length > REUSED_BYTES) return spanOf(text);
-    for (let index = 0; index < length; index++) this.#bytes[index] = text.charCodeAt(index);
-    return this.#span.set(this.#bytes, 0, length);
   }
 }
 
