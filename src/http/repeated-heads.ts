@@ -16,7 +16,7 @@ import { type RequestHead, UNKNOWN_LENGTH } from './request-head.ts';
 /** Maximum length of a head that is stored, measured from the end of its target, in bytes. */
 const BYTES_MAX = 1024;
 /** Length of the beginning of a target that is stored, in bytes: targets often begin alike. */
-const TARGET_BYTES_MAX = 64;
+const BEGINNING_BYTES_MAX = 64;
 const WORD_BYTES = 4;
 
 export class RepeatedHeads {
@@ -107,7 +107,7 @@ class RepeatedHead {
     this.contentLength = head.contentLength;
     this.#method = head.method;
     const plainBytes = plainEnd(memory, target.start, target.end) - target.start;
-    this.#targetWords = new Int32Array(Math.min(plainBytes, TARGET_BYTES_MAX) / WORD_BYTES);
+    this.#targetWords = new Int32Array(Math.min(plainBytes, BEGINNING_BYTES_MAX) / WORD_BYTES);
     for (let index = 0; index < this.#targetWords.length; index++)
       this.#targetWords[index] = memory.readInt32LE(target.start + index * WORD_BYTES);
     this.#words = new Int32Array(Math.ceil(bytes / WORD_BYTES));
