@@ -118,7 +118,7 @@ export interface MarkedChanges {
    * Removes the marks up to the number. A key that has changed since it was read has a greater one.
    * Repeatable. Resolves with the number of marks that were removed.
    */
-  acknowledge(
+  acknowledgeMarks(
     publisher: MarkedPublisher,
     partition: number,
     number: number,
