@@ -1,11 +1,7 @@
 /**
  * Lists the names of maps or queues. The store has no list of them, so that no change has to keep
- * one: each call scans the keys of all primaries, in short steps, and keeps the `count` names with
- * the lowest hashes after that of the place. Then it reads the sizes of these.
- *
- * A scan is complete only within one run of a server, and while no slot moves to another server. So
- * a scan begins anew if its connection was replaced or a partition has another primary at its end.
- * A key that moves while its slot is still migrating may be missed.
+ * one: each call scans all keys (scanned-keys.ts) and keeps the `count` names with the lowest hashes
+ * after that of the place. Then it reads the sizes of these.
  *
  * A place is the SHA-1 of the last name, followed by zeros.
  */
@@ -21,32 +17,18 @@ import {
   type Receiver,
 } from '../engine.ts';
 import { header } from './command-buffer.ts';
-import type { Dispatcher } from './dispatcher.ts';
-import { AWAY, type Failure } from './failure.ts';
-import { ITEMS, type KeyKind, type Layout, MAP, RETURNED } from './layout.ts';
-import type { Operation } from './operation.ts';
-import type { Primary } from './primary.ts';
+import type { Failure } from './failure.ts';
+import { ITEMS, type KeyKind, MAP, RETURNED } from './layout.ts';
 import { COUNT } from './queue-scripts.ts';
 import type { Results } from './redis-result.ts';
-import { ARRAY, BULK, kindSet, type Reply } from './reply.ts';
 import { NUMBER, READ, runStep } from './run-step.ts';
-import type { Servers } from './servers.ts';
+import { type KeyScanOptions, scanKeys } from './scanned-keys.ts';
 
-/** Maximum number of times that the keys are scanned in a call. */
-const SCANS_MAX = 5;
-/** Number of keys that one SCAN looks at. */
-const KEYS_PER_SCAN = 500;
 /** Maximum number of sizes that are read at the same time. */
 const SIZES_AT_ONCE = 1000;
-const SCAN = header(6, 'SCAN');
-const MATCH = Buffer.from('MATCH');
-const COUNT_WORD = Buffer.from('COUNT');
 const HLEN = header(2, 'HLEN');
 
-interface ScannedNamesOptions {
-  readonly dispatcher: Dispatcher;
-  readonly layout: Layout;
-  readonly servers: Pick<Servers, 'primaryOf'>;
+interface ScannedNamesOptions extends KeyScanOptions {
   readonly results: Results;
   /** Notifies the receiver that the operation has no result. */
   fail(receiver: Receiver, failure: Failure): void;
@@ -103,16 +85,8 @@ class NameList {
 
   /** Finds the names and their sizes. Resolves with the reason if it fails. */
   async read(): Promise<Failure | undefined> {
-    for (let left = SCANS_MAX; left > 0; left--) {
-      const primaries = this.#primaries();
-      const firsts = new Map(primaries.map((primary, partition) => [primary, partition]));
-      const ends = await Promise.all([...firsts.values()].map((each) => this.#scan(each)));
-      const failure = ends.find((end) => end !== MOVED && end !== COMPLETE);
-      if (failure !== undefined) return failure;
-      const isSame = this.#primaries().every((each, partition) => each === primaries[partition]);
-      if (isSame && !ends.includes(MOVED)) return this.#readSizes(this.#keepLowest());
-    }
-    return AWAY;
+    const failure = await scanKeys(this.#options, this.#pattern, (key) => this.#keep(key));
+    return failure ?? (await this.#readSizes(this.#keepLowest()));
   }
 
   /** Passes the names that have entries or items, and the result. */
@@ -127,61 +101,6 @@ class NameList {
       result.place.set(Buffer.from(this.#last, 'hex'), 0, LIST_PLACE_BYTES);
     }
     results.deliver(receiver, result);
-  }
-
-  /** The primary of each partition. */
-  #primaries(): (Primary | undefined)[] {
-    const { layout, servers } = this.#options;
-    return Array.from({ length: layout.partitionCount }, (_, partition) =>
-      servers.primaryOf(layout.slotOf(partition)),
-    );
-  }
-
-  /** Scans all keys of the primary of the partition. */
-  async #scan(partition: number): Promise<Failure | typeof MOVED | typeof COMPLETE> {
-    let connection: Operation['connection'];
-    let cursor = '0';
-    do {
-      const step = await this.#scanStep(partition, cursor);
-      if (typeof step === 'number') return step;
-      connection ??= step.connection;
-      if (step.connection !== connection) return MOVED;
-      cursor = step.cursor;
-    } while (cursor !== '0');
-    return COMPLETE;
-  }
-
-  #scanStep(partition: number, cursor: string): Promise<ScanStep | Failure> {
-    return new Promise((resolve) => {
-      runStep<ScanStep>(this.#options.dispatcher, {
-        partition,
-        traits: READ,
-        reading: {
-          replyKinds: ARRAYS,
-          read: (reply, { connection }) => ({ cursor: this.#readKeys(reply), connection }),
-        },
-        write: (commands) => {
-          commands.begin(SCAN);
-          commands.text(cursor);
-          commands.bytes(MATCH);
-          commands.bytes(this.#pattern);
-          commands.bytes(COUNT_WORD);
-          commands.number(KEYS_PER_SCAN);
-        },
-        onDone: resolve,
-        onFailed: resolve,
-      });
-    });
-  }
-
-  /** Keeps the names of the keys in the reply. Returns the next cursor. */
-  #readKeys(reply: Reply): string {
-    const cursor = reply.next().text;
-    for (reply.next(); reply.next().kind === BULK; ) {
-      const { bytes, start, end } = reply.bytes;
-      this.#keep(bytes.subarray(start, end));
-    }
-    return cursor;
   }
 
   #keep(key: Buffer): void {
@@ -251,18 +170,8 @@ class NameList {
   }
 }
 
-/** The ends of a scan: its keys may have moved meanwhile, or it is complete. */
-const MOVED = 'moved';
-const COMPLETE = 'complete';
-const ARRAYS = kindSet(ARRAY);
 /** A place after all names. */
 const LAST = 'g';
-
-interface ScanStep {
-  readonly cursor: string;
-  /** The connection that it was read from. */
-  readonly connection: Operation['connection'];
-}
 
 function placeOf(name: Buffer): string {
   return createHash('sha1')
