@@ -168,13 +168,17 @@ function lowest(set: ReadonlyMap<string, number>): string | undefined {
   return found;
 }
 
-/** Returns whether a score is in the range of a command: numbers, `-inf` or `+inf`. */
+/**
+ * Returns whether a score is in the range of a command: numbers, `-inf` or `+inf`; `min` may begin with
+ * `(`, which excludes it.
+ */
 function inRange(min: string, max: string): (score: number) => boolean {
+  const isOpen = min.startsWith('(');
   const [from, to] = [
-    scoreOf(min, 'ERR min or max is not a float'),
+    scoreOf(isOpen ? min.slice(1) : min, 'ERR min or max is not a float'),
     scoreOf(max, 'ERR min or max is not a float'),
   ];
-  return (score) => score >= from && score <= to;
+  return (score) => (isOpen ? score > from : score >= from) && score <= to;
 }
 
 function scoreOf(text: string, fault = 'ERR value is not a valid float'): number {
@@ -272,6 +276,22 @@ export const DATA_COMMANDS: Readonly<Record<string, CommandRow>> = {
     },
     GROWS,
   ),
+  ZSCORE: row(-3, (data, [, key = '', member = '']) => {
+    const score = data.get(key, 'zset')?.get(member);
+    return score === undefined ? null : `${score}`;
+  }),
+  ZREMRANGEBYSCORE: row(
+    -4,
+    (data, [, key = '', min = '', max = '']) => {
+      const set = data.get(key, 'zset');
+      const isIn = inRange(min, max);
+      const found = [...(set ?? [])].filter(([, score]) => isIn(score));
+      for (const [member] of found) set!.delete(member);
+      data.trim(key);
+      return found.length;
+    },
+    WRITES,
+  ),
   ZCARD: row(-2, (data, [, key = '']) => data.get(key, 'zset')?.size ?? 0),
   ZADD: row(4, zadd, GROWS),
   ZREM: row(
@@ -310,10 +330,12 @@ export const DATA_COMMANDS: Readonly<Record<string, CommandRow>> = {
   ZRANGEBYSCORE: row(4, (data, [, key = '', min = '', max = '', ...options]) => {
     const isIn = inRange(min, max);
     const found = ordered(data.get(key, 'zset')).filter(([, score]) => isIn(score));
-    const [, from = '0', count = '-1'] = options;
+    const limitAt = options.indexOf('LIMIT');
+    const [from = '0', count = '-1'] = limitAt < 0 ? [] : options.slice(limitAt + 1);
     const start = integerOf(from);
     const end = integerOf(count) < 0 ? undefined : start + integerOf(count);
-    return found.slice(start, end).map(([member]) => member);
+    const part = found.slice(start, end);
+    return options[0] === 'WITHSCORES' ? withScores(part) : part.map(([member]) => member);
   }),
   ZSCAN: row(3, (data, [, key = '', cursor = '', , count = '10']) => {
     const all = ordered(data.get(key, 'zset'));
@@ -324,8 +346,14 @@ export const DATA_COMMANDS: Readonly<Record<string, CommandRow>> = {
   }),
 };
 
-/** Of the options only EX. */
+/** Of the options only EX or GET. */
 function set(data: FakeData, [, key = '', text = '', option, seconds]: readonly string[]): Value {
+  if (option === 'GET' && seconds === undefined) {
+    const [old = null] = data.get(key, 'string') ?? [];
+    data.delete(key);
+    data.make(key, 'string').push(text);
+    return old;
+  }
   if (option !== undefined && (option !== 'EX' || seconds === undefined)) {
     throw new ErrorReply('ERR syntax error');
   }

@@ -4,102 +4,38 @@ import { APPLIED, KNOWN, OUTDATED } from '../../src/engine/engine.ts';
 import { LATEST_UPDATE, PASS_THROUGH, PUT_IF_ABSENT } from '../../src/engine/merge-policy.ts';
 import { DELETE } from '../../src/engine/mutation.ts';
 import {
+  CLEAR_MAP,
   EQUAL_VERSIONS,
   FOREIGN_ENTRY,
   LATER_EPOCH,
   MERGE,
-  MERGE_CLEAR,
   MERGE_DELETES,
+  NUMBERS_BYTES,
   NUMBERS_PASSED,
   TRIM_TOMBSTONES,
 } from '../../src/engine/redis/merge-scripts.ts';
 import type { Script } from '../../src/engine/redis/scripts.ts';
 import type { Value } from './fake-data.ts';
-import { nowOf, originAt, type ScriptFunction, type ScriptRun } from './script-run.ts';
+import { FakeTombstones } from './fake-tombstones.ts';
+import {
+  headLength,
+  nowOf,
+  originAt,
+  originIn,
+  packed,
+  type ScriptFunction,
+  type ScriptRun,
+  versionIn,
+} from './script-run.ts';
 
 /** The code of MERGE if every event is merged. */
 const MERGED = 0;
-const REPLACED_MAX = 64;
 const OWN = '\0\0\0\0';
-
-/** A version as one number. */
-function versionIn(text: string, at = 0): bigint {
-  return Buffer.from(text.slice(at, at + 8), 'latin1').readBigUInt64BE();
-}
-
-function packed(version: bigint): string {
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigUInt64BE(version);
-  return bytes.toString('latin1');
-}
 
 function doubles(...numbers: readonly number[]): string {
   const bytes = Buffer.alloc(8 * numbers.length);
   for (const [index, number] of numbers.entries()) bytes.writeDoubleBE(number, 8 * index);
   return bytes.toString('latin1');
-}
-
-class Tombstones {
-  readonly #run: ScriptRun;
-  readonly #hash: string;
-  readonly #order: string;
-  readonly #seconds: number;
-
-  constructor(run: ScriptRun, [hash = '', order = '']: readonly string[]) {
-    this.#run = run;
-    this.#hash = hash;
-    this.#order = order;
-    this.#seconds = Math.floor(nowOf(run) / 1000);
-  }
-
-  get(field: string): { version: bigint; letter: string } {
-    const held = this.#run.text('HGET', this.#hash, field);
-    if (held === undefined) return { version: 0n, letter: '' };
-    return { version: versionIn(held), letter: held.slice(12) };
-  }
-
-  get isEmpty(): boolean {
-    return this.#run.count('HLEN', this.#hash) === 0;
-  }
-
-  set(field: string, version: bigint, letter: string): void {
-    const seconds = Buffer.alloc(4);
-    seconds.writeUInt32BE(this.#seconds);
-    const value = packed(version) + seconds.toString('latin1') + letter;
-    this.#run.call('HSET', this.#hash, field, value);
-  }
-
-  bury(field: string, version: bigint, letter: string): void {
-    this.set(field, version, letter);
-    this.#run.call('RPUSH', this.#order, packed(version) + field);
-  }
-
-  trim(steps: number, retention: number, limit: number): number {
-    const { call, count, text } = this.#run;
-    let dropped = 0;
-    for (let left = steps; left > 0; left--) {
-      const item = text('LINDEX', this.#order, 0);
-      if (item === undefined) break;
-      const field = item.slice(8);
-      const held = text('HGET', this.#hash, field);
-      const total = count('HLEN', this.#hash);
-      if (held?.slice(0, 8) !== item.slice(0, 8)) {
-        call('LPOP', this.#order);
-        continue;
-      }
-      const since = Buffer.from(held.slice(8, 12), 'latin1').readUInt32BE();
-      const isOld = since + retention <= this.#seconds;
-      if (isOld || total > limit) {
-        call('LPOP', this.#order);
-        call('HDEL', this.#hash, field);
-        if (!isOld) dropped++;
-      } else if (count('LLEN', this.#order) > 2 * total + REPLACED_MAX) {
-        call('LPOP', this.#order);
-        call('RPUSH', this.#order, item);
-      } else break;
-    }
-    return dropped;
-  }
 }
 
 class FakePartitionClock {
@@ -119,6 +55,16 @@ class FakePartitionClock {
     const counter = Number(version & 0xffffn);
     const number = Number(version >> 16n) * 1000 + Math.floor((counter * 1000) / 65536);
     this.#latest = Math.max(this.#latest, number);
+  }
+
+  /** Moves to the next number, or to this one if it is later. */
+  next(number: number): void {
+    this.#latest = Math.max(this.#latest + 1, number);
+  }
+
+  /** Whether it was before the number when the script began. */
+  isBefore(number: number): boolean {
+    return this.#before < number;
   }
 
   save(): void {
@@ -144,9 +90,14 @@ function lastOf(value: string): number {
   return Buffer.from(value.slice(from, from + 6), 'latin1').readUIntBE(0, 6);
 }
 
+/** The part of a header that two changes with the same version and content share. */
+function stable(value: string): string {
+  const flags = value.charCodeAt(0) % 16;
+  return String.fromCharCode(flags) + value.slice((flags & 8) === 0 ? 9 : 15, originAt(value));
+}
+
 function isSame(held: string, head: string, value: string): boolean {
-  if ((head.charCodeAt(0) & 8) === 0) return held === head + value;
-  return held.slice(0, 9) + held.slice(15) === head.slice(0, 9) + head.slice(15) + value;
+  return stable(held) === stable(head) && held.slice(headLength(held)) === value;
 }
 
 function wins(policy: number, order: number, expiry: number, held: string): boolean {
@@ -169,6 +120,8 @@ interface Event {
   readonly number: number;
   readonly ends: number;
   readonly expiry: number;
+  /** The publishers that forward it, a character for each. */
+  readonly publishers: string;
 }
 
 function eventOf([key = '', head = '', value = '', numbers = '']: readonly string[]): Event {
@@ -185,6 +138,7 @@ function eventOf([key = '', head = '', value = '', numbers = '']: readonly strin
     number: bytes.readDoubleBE(16),
     ends: bytes.readDoubleBE(24),
     expiry: bytes.readDoubleBE(32),
+    publishers: numbers.slice(NUMBERS_BYTES),
   };
 }
 
@@ -193,9 +147,12 @@ class Merging {
   readonly #run: ScriptRun;
   readonly #keys: readonly string[];
   readonly #args: readonly string[];
-  readonly #tombstones: Tombstones;
+  readonly #tombstones: FakeTombstones;
   readonly #clock: FakePartitionClock;
   readonly #syncBegan: bigint;
+  readonly #withoutRoom: number[];
+  readonly #mapCount: number;
+  #isMarked = false;
   #hasTombstones: boolean;
   buriedCount = 0;
   /** The entry that the member has to compare. */
@@ -205,9 +162,11 @@ class Merging {
     this.#run = run;
     this.#keys = keys;
     this.#args = args;
-    this.#tombstones = new Tombstones(run, keys);
+    this.#tombstones = new FakeTombstones(run, keys);
     this.#clock = new FakePartitionClock(run, keys[2]!);
     this.#syncBegan = versionIn(args[2]!);
+    this.#withoutRoom = new Array<number>(Number(args[8])).fill(0);
+    this.#mapCount = (keys.length - 5 - Number(args[8])) / 2;
     this.#hasTombstones = !this.#tombstones.isEmpty;
   }
 
@@ -228,7 +187,7 @@ class Merging {
     if (began > first) notTaken = 0;
     let code = MERGED;
     let outcomes = '';
-    const start = 7 + (this.#keys.length - 5) / 2;
+    const start = 9 + this.#mapCount + this.#withoutRoom.length;
     for (let at = start; at < this.#args.length; at += 4) {
       const event = eventOf(this.#args.slice(at, at + 4));
       let outcome = 0;
@@ -240,6 +199,7 @@ class Merging {
         }
         outcome = found;
         this.#clock.raise(event.version);
+        if (outcome === APPLIED && event.publishers !== '') this.#mark(event);
         if (outcome === OUTDATED && this.#syncBegan > 0n) notTaken++;
         last = event.number;
       }
@@ -249,14 +209,33 @@ class Merging {
     call('SET', this.#keys[3]!, doubles(epoch, began, last, notTaken), 'EX', 86400);
     const steps = 2 + 2 * this.buriedCount;
     const dropped = this.#tombstones.trim(steps, Number(retention), Number(limit));
-    return [code, notTaken, dropped, this.#clock.text, outcomes, this.entry];
+    const end = [this.#isMarked ? 1 : 0, ...this.#withoutRoom];
+    return [code, notTaken, dropped, this.#clock.text, outcomes, this.entry, ...end];
+  }
+
+  #mark({ key, map, publishers }: Event): void {
+    const { call, count, text } = this.#run;
+    const name = this.#args[8 + map]!;
+    const mark = `${name.length}:${name}${key}`;
+    this.#clock.next(Number(this.#args[7]));
+    for (const each of publishers) {
+      const publisher = each.charCodeAt(0);
+      const marks = this.#keys[4 + 2 * this.#mapCount + publisher]!;
+      const room = Number(this.#args[8 + this.#mapCount + publisher]);
+      if (count('ZCARD', marks) >= room && text('ZSCORE', marks, mark) === undefined) {
+        this.#withoutRoom[publisher - 1]!++;
+      } else {
+        call('ZADD', marks, this.#clock.text, mark);
+        this.#isMarked = true;
+      }
+    }
   }
 
   #merge(event: Event, isFirst: boolean): number {
     const { call, text } = this.#run;
     const { key, version, map } = event;
     const hash = this.#keys[3 + 2 * map]!;
-    const name = this.#args[6 + map]!;
+    const name = this.#args[8 + map]!;
     const prefix = `${name.length}:${name}`;
     let [ofMap, ofKey] = [0n, 0n];
     if (this.#hasTombstones) {
@@ -269,11 +248,9 @@ class Merging {
       if (format < 1 || format > 2) return FOREIGN;
       const isPresent = (held.charCodeAt(0) & 4) === 0 || endOf(held) > nowOf(this.#run);
       if (!isPresent) {
-        const gone = versionIn(held, 1) - 1n;
-        if (gone > ofKey) {
-          this.#bury(prefix + key, gone, 'e');
-          ofKey = gone;
-        }
+        ofKey = this.#tombstones.buryExpired(prefix + key, held, ofKey);
+        this.#hasTombstones = true;
+        this.buriedCount++;
         call('HDEL', hash, key);
         held = undefined;
       }
@@ -287,7 +264,9 @@ class Merging {
     if (isEarlier && (event.policy !== PASS_THROUGH || makerOf(held!) === event.maker)) {
       return OUTDATED;
     }
-    this.#bury(prefix + key, version, 'd');
+    this.#tombstones.bury(prefix + key, version, 'd', event.head);
+    this.#hasTombstones = true;
+    this.buriedCount++;
     if (held !== undefined) call('HDEL', hash, key);
     if (isEarlier) this.#clock.raise(stored + 1n);
     return APPLIED;
@@ -325,21 +304,17 @@ class Merging {
     let own = head;
     if (!isLater) {
       this.#clock.raise(replaced + 1n);
-      const flags = String.fromCharCode(16 + (head.charCodeAt(0) % 16));
-      own = flags + packed(replaced + 1n) + head.slice(9, originAt(head));
+      let origin = originIn(head);
+      origin = origin.length > 5 ? OWN + origin.slice(4) : '';
+      const flags = String.fromCharCode((origin === '' ? 16 : 32) + (head.charCodeAt(0) % 16));
+      own = flags + packed(replaced + 1n) + head.slice(9, originAt(head)) + origin;
     }
     call('HSET', this.#keys[3 + 2 * map]!, key, own + value);
     if (ends > 0) {
       call('ZADD', this.#keys[4 + 2 * map]!, ends, key);
-      call('ZADD', this.#keys[4]!, 'LT', ends, this.#args[6 + map]!);
+      call('ZADD', this.#keys[4]!, 'LT', ends, this.#args[8 + map]!);
     }
     return APPLIED;
-  }
-
-  #bury(field: string, version: bigint, letter: string): void {
-    this.#tombstones.bury(field, version, letter);
-    this.#hasTombstones = true;
-    this.buriedCount++;
   }
 }
 
@@ -357,14 +332,14 @@ function sha1(text: string): string {
 
 const merge: ScriptFunction = (run, keys, args) => new Merging(run, keys, args).run();
 
-const mergeClear: ScriptFunction = (
+const clearMap: ScriptFunction = (
   run,
   keys,
-  [map = '', versionText = '', retention = '', limit = '', place = '', placeRun = ''],
+  [map = '', versionText = '', retention = '', limit = '', origin = '', number = '', ...place],
 ) => {
   const { call, text } = run;
   const [, , , hash = ''] = keys;
-  const tombstones = new Tombstones(run, keys);
+  const tombstones = new FakeTombstones(run, keys);
   const clock = new FakePartitionClock(run, keys[2]!);
   const field = `${map.length}:${map}`;
   const version = versionIn(versionText);
@@ -373,33 +348,36 @@ const mergeClear: ScriptFunction = (
   if (isBegun && held.letter === 'c') return ['0', '', KNOWN, 0, clock.text];
   if (held.version > version) return ['0', '', OUTDATED, 0, clock.text];
   const server = /run_id:(\w{8})/.exec(text('INFO', 'server') ?? '')?.[1] ?? '';
-  let cursor = isBegun && placeRun === server ? place : '0';
-  if (!isBegun) tombstones.bury(field, version, 'C');
+  let cursor = isBegun && place[1] === server ? place[0]! : '0';
+  if (!isBegun) tombstones.bury(field, version, 'C', origin);
+  const isLatest = clock.isBefore(Number(number));
   clock.raise(version);
   clock.save();
   let [count, bytes] = [0, 0];
-  do {
-    const [next, found] = call('HSCAN', hash, cursor, 'COUNT', 4) as [string, string[]];
-    cursor = next;
-    for (let at = 0; at < found.length; at += 2) {
-      const [key, value] = [found[at]!, found[at + 1]!];
-      count++;
-      bytes += key.length + value.length;
-      if (value.length >= 9 && versionIn(value, 1) <= version) call('HDEL', hash, key);
-    }
-  } while (cursor !== '0' && count < 512 && bytes < 1_048_576);
-  if (cursor === '0') tombstones.set(field, version, 'c');
+  if (isLatest) call('UNLINK', hash);
+  else
+    do {
+      const [next, found] = call('HSCAN', hash, cursor, 'COUNT', 4) as [string, string[]];
+      cursor = next;
+      for (let at = 0; at < found.length; at += 2) {
+        const [key, value] = [found[at]!, found[at + 1]!];
+        count++;
+        bytes += key.length + value.length;
+        if (value.length >= 9 && versionIn(value, 1) <= version) call('HDEL', hash, key);
+      }
+    } while (cursor !== '0' && count < 512 && bytes < 1_048_576);
+  if (cursor === '0') tombstones.set(field, version, 'c', origin);
   const dropped = tombstones.trim(4, Number(retention), Number(limit));
   return [cursor, server, APPLIED, dropped, clock.text];
 };
 
 const trimTombstones: ScriptFunction = (run, keys, [steps, retention, limit]) =>
-  new Tombstones(run, keys).trim(Number(steps), Number(retention), Number(limit));
+  new FakeTombstones(run, keys).trim(Number(steps), Number(retention), Number(limit));
 
 /** The functions beside their scripts. */
 export const MERGE_FUNCTIONS: readonly (readonly [Script, ScriptFunction])[] = [
   [MERGE, merge],
   [MERGE_DELETES, merge],
-  [MERGE_CLEAR, mergeClear],
+  [CLEAR_MAP, clearMap],
   [TRIM_TOMBSTONES, trimTombstones],
 ];

@@ -25,39 +25,16 @@ import {
 import { LIST_ENTRIES } from '../../src/engine/redis/scan-script.ts';
 import { ErrorReply, type Value } from './fake-data.ts';
 import { listEntries } from './fake-list-script.ts';
+import { setSum, sumOf, sweepMap } from './fake-map-steps.ts';
+import { MARKED_FUNCTIONS } from './fake-marked-scripts.ts';
 import { MEMBER_FUNCTIONS } from './fake-member-scripts.ts';
 import { MERGE_FUNCTIONS } from './fake-merge-scripts.ts';
-import { headLength, nowOf, originAt, type ScriptFunction, type ScriptRun } from './script-run.ts';
+import { isMet, present, type ScriptFunction, type ScriptRun } from './script-run.ts';
 
 const WAITING_SECONDS = 86400;
 const TAKEN_BYTES_MAX = 1024 * 1024;
 /** SHA-1 by text: each server loads the same scripts, for each connection. */
 const SHAS = new Map<string, string>();
-
-/** The expiry time in a stored value; undefined if it has none. Throws ErrorReply if it is cut off. */
-function endOf(value: string): number | undefined {
-  const hasEnd = (value.charCodeAt(0) & 4) !== 0;
-  if (value === '' || (hasEnd && value.length < 15)) {
-    throw new ErrorReply('ERR attempt to perform arithmetic on a nil value');
-  }
-  if (!hasEnd) return undefined;
-  return Buffer.from(value.slice(9, 15), 'latin1').readUIntBE(0, 6);
-}
-
-/** The version of the present entry; undefined if it has expired. */
-function present(run: ScriptRun, hash: string, field: string): string | undefined {
-  const value = run.text('HGET', hash, field);
-  const end = value === undefined ? undefined : endOf(value);
-  return end !== undefined && end <= nowOf(run) ? undefined : value;
-}
-
-/** Whether an entry with the version, empty for none, meets the condition of the arguments. */
-function isMet(version: string, [presence = '', oneOf = '', noneOf = '']: readonly string[]) {
-  const isIn = (versions: string): boolean =>
-    version !== '' && (versions.match(/.{8}/gs) ?? []).some((each) => each === version);
-  if (presence !== '' && (presence === '1') === (version === '')) return false;
-  return (oneOf === '*' || isIn(oneOf)) && !isIn(noneOf);
-}
 
 const setWithEnd: ScriptFunction = (
   { call, count },
@@ -75,7 +52,7 @@ const setIf: ScriptFunction = (
   [hash = '', ends = '', maps = ''],
   [field = '', value = '', end = '', ...more],
 ) => {
-  const version = present(run, hash, field)?.slice(1, 9) ?? '';
+  const version = present(run, run.text('HGET', hash, field))?.slice(1, 9) ?? '';
   if (!isMet(version, more)) return version;
   const [, , , map = ''] = more;
   const made = run.count('HSET', hash, field, value);
@@ -86,67 +63,19 @@ const setIf: ScriptFunction = (
   return made;
 };
 
-const DECIMAL = /^-?\d{1,19}$/;
-
-const add: ScriptFunction = (
-  run,
-  [hash = '', expiries = '', maps = ''],
-  [field = '', by = '', version = '', map = '', newHead = '', newEnd = ''],
-) => {
-  const held = present(run, hash, field);
-  let [head, old, end] = [newHead, '0', Number(newEnd)];
-  if (held !== undefined) {
-    const length = headLength(held);
-    old = held.slice(length);
-    if (!DECIMAL.test(old)) return 0;
-    end = 0;
-    let life = '';
-    if ((held.charCodeAt(0) & 8) !== 0) {
-      const bytes = Buffer.from(held, 'latin1');
-      const last = bytes.readUIntBE(19, 6);
-      end = nowOf(run) + bytes.readUInt32BE(15) * 1000;
-      if (last > 0) end = Math.min(end, last);
-      const text = Buffer.alloc(6);
-      text.writeUIntBE(end, 0, 6);
-      life = text.toString('latin1');
-    }
-    const flags = String.fromCharCode(16 + (held.charCodeAt(0) % 16));
-    head = `${flags}${version}${life}${held.slice(9 + life.length, originAt(held))}`;
-  }
-  const numbers = [BigInt(old), BigInt(old) + BigInt(by)];
-  if (numbers.some((each) => BigInt.asIntN(64, each) !== each)) return 0;
-  run.call('HSET', hash, field, `${head}${numbers[1]}`);
-  if (end > 0) {
-    run.call('ZADD', expiries, end, field);
-    run.call('ZADD', maps, 'LT', end, map);
-  }
-  return `${numbers[1]}`;
+const add: ScriptFunction = (run, keys, args) => {
+  const sum = sumOf(run, present(run, run.text('HGET', keys[0]!, args[0]!)), args);
+  return sum === undefined ? 0 : setSum(run, keys, args, sum);
 };
 
 const deleteIf: ScriptFunction = (run, [hash = ''], [field = '', ...condition]) => {
-  const version = present(run, hash, field)?.slice(1, 9) ?? '';
+  const version = present(run, run.text('HGET', hash, field))?.slice(1, 9) ?? '';
   if (!isMet(version, condition)) return version;
   run.call('HDEL', hash, field);
   return 1;
 };
 
-const sweep: ScriptFunction = (run, [hash = '', ends = '', maps = ''], [limit = '', map = '']) => {
-  const { call, count, text, texts } = run;
-  const time = nowOf(run);
-  for (const field of texts('ZRANGEBYSCORE', ends, '-inf', time, 'LIMIT', 0, limit)) {
-    const value = text('HGET', hash, field);
-    const end = value === undefined ? undefined : endOf(value);
-    if (end !== undefined && end > time) call('ZADD', ends, end, field);
-    else {
-      if (end !== undefined) call('HDEL', hash, field);
-      call('ZREM', ends, field);
-    }
-  }
-  const [, first] = texts('ZRANGE', ends, 0, 0, 'WITHSCORES');
-  if (first === undefined) call('ZREM', maps, map);
-  else call('ZADD', maps, first, map);
-  return count('ZCOUNT', ends, '-inf', time);
-};
+const sweep: ScriptFunction = (run, keys, args) => sweepMap(run, keys, args, () => {});
 
 const purge: ScriptFunction = (
   { call, count },
@@ -171,7 +100,7 @@ const touch: ScriptFunction = (
   [hash = '', ends = ''],
   [field = '', version = '', end = '', endMs = ''],
 ) => {
-  const held = present(run, hash, field);
+  const held = present(run, run.text('HGET', hash, field));
   if (held?.slice(1, 9) !== version) return 0;
   run.call('HSET', hash, field, held.slice(0, 9) + end + held.slice(15));
   run.call('ZADD', ends, endMs, field);
@@ -387,6 +316,7 @@ export const SCRIPT_FUNCTIONS: ReadonlyMap<string, ScriptFunction> = new Map(
       [LIST_ENTRIES, listEntries],
       ...MEMBER_FUNCTIONS,
       ...MERGE_FUNCTIONS,
+      ...MARKED_FUNCTIONS,
     ] as const
   ).map(([{ source }, run]) => [shaOf(source), run]),
 );

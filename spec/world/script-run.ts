@@ -47,3 +47,46 @@ export function headLength(value: string): number {
   if (value.length < length + 5) throw cutOff();
   return length + 5 + 16 * value.charCodeAt(length + 4);
 }
+
+/** Returns the origin of a stored value; empty if it has none. Throws ErrorReply if it is cut off. */
+export function originIn(value: string): string {
+  return value.charCodeAt(0) < 32 ? '' : value.slice(originAt(value), headLength(value));
+}
+
+/** A version as one number. */
+export function versionIn(text: string, at = 0): bigint {
+  return Buffer.from(text.slice(at, at + 8), 'latin1').readBigUInt64BE();
+}
+
+export function packed(version: bigint): string {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64BE(version);
+  return bytes.toString('latin1');
+}
+
+/** The expiry time in a stored value; undefined if it has none. Throws ErrorReply if it is cut off. */
+export function endOf(value: string): number | undefined {
+  const hasEnd = (value.charCodeAt(0) & 4) !== 0;
+  if (value === '' || (hasEnd && value.length < 15)) {
+    throw new ErrorReply('ERR attempt to perform arithmetic on a nil value');
+  }
+  if (!hasEnd) return undefined;
+  return Buffer.from(value.slice(9, 15), 'latin1').readUIntBE(0, 6);
+}
+
+/** Returns the value unless it has expired. */
+export function present(run: ScriptRun, value: string | undefined): string | undefined {
+  const end = value === undefined ? undefined : endOf(value);
+  return end !== undefined && end <= nowOf(run) ? undefined : value;
+}
+
+/** Whether an entry with the version, empty for none, meets the condition of the arguments. */
+export function isMet(
+  version: string,
+  [presence = '', oneOf = '', noneOf = '']: readonly string[],
+) {
+  const isIn = (versions: string): boolean =>
+    version !== '' && (versions.match(/.{8}/gs) ?? []).some((each) => each === version);
+  if (presence !== '' && (presence === '1') === (version === '')) return false;
+  return (oneOf === '*' || isIn(oneOf)) && !isIn(noneOf);
+}

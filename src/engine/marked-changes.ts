@@ -81,7 +81,7 @@ export interface WaitingRoom {
   readonly bytes: number;
 }
 
-/** A value that is longer is read alone, in bytes. */
+/** Maximum length of an entry that is read together with others, in bytes. */
 export const WAITING_VALUE_BYTES_MAX = 65_536;
 
 /** No promise rejects. Each resolves with undefined, or false, if the servers did not do it. */
@@ -104,8 +104,8 @@ export interface MarkedChanges {
   onNotMarked(listener: (publisher: MarkedPublisher) => void): void;
 
   /**
-   * Reads keys that wait, with numbers greater than `after`, in their order. Resolves when as many
-   * replicas have what was read as its maps require, so that no failover of the source loses it.
+   * Reads keys that wait, with numbers greater than `after`, in their order. Resolves once the
+   * state that was read is on as many replicas as its maps require, so that no failover loses it.
    */
   readWaiting(
     publisher: MarkedPublisher,

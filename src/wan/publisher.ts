@@ -2,6 +2,7 @@
  * A publisher: the sink for the changes that it sends to one other cluster, with its queue and its
  * state. It does not depend on other sinks, and clients' responses never wait for it.
  */
+import { NameCache } from '../base/name-cache.ts';
 import type { Span } from '../base/span.ts';
 import { hasDataSet } from '../engine/change-codec.ts';
 import {
@@ -26,8 +27,6 @@ import type { PublisherState, WanPublisherOptions } from './wan-config.ts';
 import type { RefOf, WanMapRef } from './wan-maps.ts';
 import type { PublisherStatus } from './wan-status.ts';
 
-/** Maximum number of cached references of maps; the full cache is emptied. */
-const REFS_MAX = 10_000;
 const PATH_BYTES_MAX = PATH_LENGTH_MAX * DATA_SET_ID_BYTES;
 
 interface PublisherParts extends Omit<SenderParts, 'queue'> {
@@ -57,15 +56,13 @@ export class WanPublisher implements MutationSink {
   #state: PublisherState;
   #hasBegun = false;
   #droppedCount = 0;
-  /** References by the map's name (latin1). */
-  readonly #refs = new Map<string, WanMapRef | undefined>();
-  /** The map that was looked up last. */
-  #lastMap: Buffer | undefined;
-  #lastRef: WanMapRef | undefined;
+  /** References by the map's name. */
+  readonly #refs: NameCache<WanMapRef | undefined>;
 
   constructor(parts: PublisherParts) {
     const { options, engine, clock } = parts;
     this.#parts = parts;
+    this.#refs = new NameCache(parts.refOf);
     this.replication = parts.replication;
     this.options = options;
     this.id = options.publisherId;
@@ -224,7 +221,6 @@ export class WanPublisher implements MutationSink {
   /** Drops the cached references of maps, which may have changed. */
   review(): void {
     this.#refs.clear();
-    this.#lastMap = undefined;
   }
 
   /** Called when more changes are durable: their events may be sent. */
@@ -272,17 +268,6 @@ export class WanPublisher implements MutationSink {
 
   /** Returns the reference of a map, or undefined. */
   refOf(map: Span): WanMapRef | undefined {
-    if (this.#lastMap !== undefined && map.is(this.#lastMap)) return this.#lastRef;
-    const name = map.toBuffer();
-    const text = name.toString('latin1');
-    let ref = this.#refs.get(text);
-    if (ref === undefined && !this.#refs.has(text)) {
-      ref = this.#parts.refOf(name);
-      if (this.#refs.size >= REFS_MAX) this.#refs.clear();
-      this.#refs.set(text, ref);
-    }
-    this.#lastMap = name;
-    this.#lastRef = ref;
-    return ref;
+    return this.#refs.of(map);
   }
 }

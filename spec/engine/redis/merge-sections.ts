@@ -81,7 +81,7 @@ export function eventsOf(
 }
 
 function copyInto(change: Mutation, from: Mutation): void {
-  for (const name of ['name', 'key', 'value', 'contentType', 'version'] as const) {
+  for (const name of ['name', 'key', 'value', 'contentType', 'version', 'path'] as const) {
     (change[name] as Version).copyFrom(from[name] as Version);
   }
   const { operation, expiryMs, maxIdleSeconds, maker } = from;

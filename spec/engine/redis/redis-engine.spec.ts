@@ -7,6 +7,7 @@ import { World } from '../../world/world.ts';
 import { startFaultyServer, subjectOf } from '../../world/world-engines.ts';
 import { engineSuite } from '../engine.case.ts';
 import { holdSuite } from '../holds.case.ts';
+import { withMarks } from '../marked.ts';
 import { describeCutReplies } from './cut-replies.case.ts';
 import { describeMembers } from './members.case.ts';
 import { describeQueueRounds } from './queue-rounds.case.ts';
@@ -20,6 +21,7 @@ function open() {
 
 engineSuite('an engine on one fake server', open);
 holdSuite('an engine on one fake server', open);
+engineSuite('an engine on one fake server that marks all changes', () => withMarks(open()));
 
 for (const suite of [
   describeCutReplies,

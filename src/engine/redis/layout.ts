@@ -6,14 +6,17 @@
  *
  *     {TAG}LENGTH:CLUSTER/KIND:NAME
  *
- * A partition into which changes of other clusters are merged (merge-scripts.ts) also has:
+ * A partition with changes that are replicated to or from other clusters (marked-scripts.ts,
+ * merge-scripts.ts) also has:
  *
- *     t:      the clock, a number of microseconds since 1970 in decimal digits: no change that was
- *             merged has a version later than the one made of the next number (partition-clock.ts)
+ *     t:      the clock, a number of microseconds since 1970 in decimal digits: no change of a map with
+ *             a reference, and none that was merged, has a version later than the one made of the next
+ *             number (partition-clock.ts)
  *     d:      the tombstones, a hash. A field is the length of the map's name in decimal digits, a
  *             colon, the name, then the key; without a key it is the tombstone of the whole map. The
- *             value is the version, 8 bytes; the server's time in seconds, 4 bytes; and a letter: d
- *             deleted, e expired, c cleared, C cleared in part, all big-endian
+ *             value is the version, 8 bytes; the server's time in seconds, 4 bytes; a letter: d
+ *             deleted, e expired, c cleared, C cleared in part; and the origin (stored-value.ts) unless
+ *             the change was made here, all big-endian
  *     o:      the fields of the tombstones in the order of their time, a list: the version, then the
  *             field. An element whose version differs from that of its field has been replaced
  *     s:LANE  the mark of a lane of a source, for a day: its epoch, the first number of its latest
@@ -21,6 +24,11 @@
  *             not taken, four doubles. LANE is the id of the source's data set, 16 bytes, the SHA-256
  *             of its names of replication and publisher, the lane, 2 bytes, and 1 for entries of a
  *             synchronisation, otherwise 0
+ *     p:NAME  the marks of a publisher: the keys that wait, a sorted set by the number of the last
+ *             change. An element has the form of a field of tombstones; without a key it is a clear.
+ *             NAME is that of the publisher (../marked-changes.ts)
+ *     l:      the clears of maps under way whose names belong to the partition, a hash by the map's
+ *             name: the version, then the origin unless the clear was made here
  *
  * Tested by changing-servers.spec.ts.
  */
@@ -63,12 +71,16 @@ export const TOMBSTONES = 12;
 export const TOMBSTONE_ORDER = 13;
 /** The mark of a lane of another cluster's publisher. */
 export const SOURCE = 14;
+/** The marks of a publisher. */
+export const MARKED = 15;
+/** The clears under way. */
+export const CLEARS = 16;
 
-const LETTERS = 'mxeqrnwhkuatdos';
+const LETTERS = 'mxeqrnwhkuatdospl';
 /** The kind of the keys that store the cluster's members and state. */
 const CLUSTER_LETTER = 'c';
 
-export type KeyKind = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14;
+export type KeyKind = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16;
 
 export class Layout {
   readonly partitionCount: number;

@@ -2,16 +2,22 @@
  * Reclaims the memory of expired entries, which no request finds or counts. Every second the oldest
  * member checks some of the partitions, each about every 10 s. A check asks for the maps with
  * expired entries, which are removed in short steps. Every PURGE_ROUNDS rounds, expiry times of
- * deleted entries and old tombstones are also removed. Everything is repeatable.
+ * deleted entries and old tombstones are also removed. Clears that have failed in some partitions are
+ * continued (map-clears.ts). Everything is repeatable.
  * Tested by redis-membership-store.spec.ts.
  */
+import { Span } from '../../base/span.ts';
 import { header } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { Failure } from './failure.ts';
-import { EXPIRIES, EXPIRING, type Layout, MAP } from './layout.ts';
+import { EXPIRIES, EXPIRING, type Layout, MAP, TOMBSTONE_ORDER, TOMBSTONES } from './layout.ts';
 import { PURGE, SWEEP } from './map-scripts.ts';
+import { SWEEP_MARKED } from './marked-scripts.ts';
+import type { Marking } from './marking.ts';
 import type { RedisMerges } from './redis-merges.ts';
-import { NUMBER, READ, runStep, STRINGS, UPKEEP } from './run-step.ts';
+import { ARRAY, INTEGER, kindSet } from './reply.ts';
+import { NUMBER, READ, type Reading, runStep, STRINGS, UPKEEP } from './run-step.ts';
+import type { TombstoneLimits } from './tombstone-limits.ts';
 
 /** Maximum number of expired entries that one step removes. */
 const SWEPT_MAX = 100;
@@ -34,12 +40,14 @@ const LIMIT = Buffer.from('LIMIT');
 export interface SweepOptions {
   readonly dispatcher: Dispatcher;
   readonly layout: Layout;
+  readonly marking: Marking;
+  readonly tombstones: TombstoneLimits;
   /** The servers' time, in ms. */
   now(): number;
 }
 
 interface LifetimeSweepsOptions extends SweepOptions {
-  readonly merges: Pick<RedisMerges, 'trim'>;
+  readonly merges: Pick<RedisMerges, 'trim' | 'clears'>;
 }
 
 export class LifetimeSweeps {
@@ -67,9 +75,11 @@ export class LifetimeSweeps {
         this.#next = (partition + 1) % partitionCount;
         if (this.#next === 0) this.#round++;
         await this.#sweepPartition(partition);
+        const { marking, merges } = this.#options;
+        if (marking.isActive) await merges.clears.resume(partition);
         if ((round + partition) % PURGE_ROUNDS !== 0) continue;
         await this.#purgePartition(partition);
-        await this.#options.merges.trim(partition);
+        await merges.trim(partition);
       }
     };
     const works = Array.from({ length: PARTITIONS_AT_ONCE }, work);
@@ -133,6 +143,15 @@ function purge(
   });
 }
 
+/** The reply of SWEEP or SWEEP_MARKED: the entries to be checked, and tombstones dropped early. */
+const SWEEP_REPLY: Reading<{ readonly left: number; readonly dropped: number }> = {
+  replyKinds: kindSet(INTEGER, ARRAY),
+  read(reply) {
+    if (reply.kind === INTEGER) return { left: reply.integer, dropped: 0 };
+    return { left: reply.next().integer, dropped: reply.next().integer };
+  },
+};
+
 /** Removes the expired entries of a map in the partition until none remains. */
 export function sweep(
   options: SweepOptions,
@@ -141,21 +160,27 @@ export function sweep(
   onDone: () => void,
   onFailed: (failure: Failure) => void,
 ): void {
-  const { dispatcher, layout } = options;
+  const { dispatcher, layout, marking, tombstones } = options;
+  const isMarked = marking.of(Span.of(map)) !== undefined;
   runStep(dispatcher, {
     partition,
     // The entries have already expired for every reader.
     traits: UPKEEP,
-    reading: NUMBER,
+    reading: SWEEP_REPLY,
     write(commands) {
-      commands.begin(SWEEP.header);
+      commands.begin(isMarked ? SWEEP_MARKED.header : SWEEP.header);
       commands.bytes(layout.key(MAP, partition, map));
       commands.bytes(layout.key(EXPIRIES, partition, map));
       commands.span(layout.prefix(EXPIRING, partition));
+      if (isMarked) commands.span(layout.prefix(TOMBSTONES, partition));
+      if (isMarked) commands.span(layout.prefix(TOMBSTONE_ORDER, partition));
       commands.number(SWEPT_MAX);
       commands.bytes(map);
+      if (isMarked) commands.number(tombstones.retentionSeconds);
+      if (isMarked) commands.number(tombstones.count);
     },
-    onDone(left) {
+    onDone({ left, dropped }) {
+      tombstones.drop(dropped);
       if (left === 0) onDone();
       else sweep(options, partition, map, onDone, onFailed);
     },

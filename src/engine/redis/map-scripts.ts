@@ -35,8 +35,8 @@ end
 `;
 
 /**
- * Functions that scripts share: the length of the header of a stored value before its origin, and that
- * of the whole header.
+ * Functions that scripts share: the length of the header of a stored value before its origin, that of
+ * the whole header, and its origin.
  */
 export const HEAD_LENGTH = `
 local function originAt(value)
@@ -52,6 +52,10 @@ local function headLength(value)
   if string.byte(value, 1) < 32 then return length end
   return length + 5 + 16 * string.byte(value, length + 5)
 end
+local function originIn(value)
+  if string.byte(value, 1) < 32 then return '' end
+  return string.sub(value, originAt(value) + 1, headLength(value))
+end
 `;
 
 /**
@@ -59,7 +63,7 @@ end
  * none, otherwise empty; the versions of which the entry has one, without gaps, or '*' for any
  * state; the versions of which it has none.
  */
-const CONDITION = `
+export const CONDITION = `
 local function isIn(version, versions)
   for at = 1, #versions, 8 do
     if string.sub(versions, at, at + 7) == version then return true end
@@ -86,33 +90,42 @@ return made`,
   4,
 );
 
+/** The parts that a script has in addition in maps whose changes are marked (marked-scripts.ts). */
+interface Marking {
+  /** Before the change: it may return. */
+  readonly before: string;
+  /** Returns the reply to a change. */
+  readonly end: (reply: string) => string;
+}
+
+const NOT_MARKED: Marking = { before: '', end: (reply) => `return ${reply}` };
+
+/** Returns the source of SET_IF after its functions. `value` is what is set. */
+export function setIf({ before, end }: Marking): string {
+  return `
+local stored, value = redis.call('HGET', KEYS[1], ARGV[1]), ARGV[2]
+local held = present(stored)
+local version = held and string.sub(held, 2, 9) or ''
+if not isMet(version, ARGV[4], ARGV[5], ARGV[6]) then return version end
+${before}
+local made = redis.call('HSET', KEYS[1], ARGV[1], value)
+if ARGV[3] ~= '0' then
+  redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
+  redis.call('ZADD', KEYS[3], 'LT', ARGV[3], ARGV[7])
+end
+${end('made')}`;
+}
+
 /**
  * Sets an entry if it meets the condition. Keys: hash, expiry times, maps. Arguments: field, value,
  * expiry time or 0, condition, map. Returns 1 for a new field, 0 for an old one, or the version of
  * the current entry, or an empty string if there is none.
  */
-export const SET_IF = script(
-  `${SHARED}${CONDITION}
-local held = present(redis.call('HGET', KEYS[1], ARGV[1]))
-local version = held and string.sub(held, 2, 9) or ''
-if not isMet(version, ARGV[4], ARGV[5], ARGV[6]) then return version end
-local made = redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-if ARGV[3] ~= '0' then
-  redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
-  redis.call('ZADD', KEYS[3], 'LT', ARGV[3], ARGV[7])
-end
-return made`,
-  3,
-  7,
-);
+export const SET_IF = script(`${SHARED}${CONDITION}${setIf(NOT_MARKED)}`, 3, 7);
 
-/**
- * Adds to the number that is an entry's value; Redis adds 64-bit integers exactly, its scripts do
- * not. Keys: hash, expiry times, maps, a hash for the sum. Arguments: field, number, version, map;
- * header of a new entry, and its expiry time or 0. Returns the sum as text, or 0 if there is none.
- */
-export const ADD = script(
-  `${SHARED}${HEAD_LENGTH}
+/** Returns the source of ADD after its functions. `head` is the header of the sum. */
+export function addition({ before, end }: Marking): string {
+  return `
 local function timeText(value)
   local text = ''
   for index = 5, 0, -1 do text = text .. string.char(math.floor(value / 256 ^ index) % 256) end
@@ -123,7 +136,8 @@ local function bytesIn(value, from, to)
   for index = from, to do sum = sum * 256 + string.byte(value, index) end
   return sum
 end
-local held = present(redis.call('HGET', KEYS[1], ARGV[1]))
+local stored = redis.call('HGET', KEYS[1], ARGV[1])
+local held = present(stored)
 local head, old, ends = ARGV[5], '0', tonumber(ARGV[6])
 if held then
   local length = headLength(held)
@@ -148,15 +162,21 @@ local added = redis.pcall('HINCRBY', KEYS[4], 'sum', ARGV[2])
 local sum = redis.call('HGET', KEYS[4], 'sum')
 redis.call('UNLINK', KEYS[4])
 if type(added) == 'table' then return 0 end
+${before}
 redis.call('HSET', KEYS[1], ARGV[1], head .. sum)
 if ends > 0 then
   redis.call('ZADD', KEYS[2], ends, ARGV[1])
   redis.call('ZADD', KEYS[3], 'LT', ends, ARGV[4])
 end
-return sum`,
-  4,
-  6,
-);
+${end('sum')}`;
+}
+
+/**
+ * Adds to the number that is an entry's value; Redis adds 64-bit integers exactly, its scripts do
+ * not. Keys: hash, expiry times, maps, a hash for the sum. Arguments: field, number, version, map;
+ * header of a new entry, and its expiry time or 0. Returns the sum as text, or 0 if there is none.
+ */
+export const ADD = script(`${SHARED}${HEAD_LENGTH}${addition(NOT_MARKED)}`, 4, 6);
 
 /**
  * Removes an entry if it meets the condition. Keys: hash. Arguments: field, condition. Returns 1, or
@@ -173,13 +193,9 @@ return 1`,
   4,
 );
 
-/**
- * Removes expired entries. Keys: hash, expiry times, maps. Arguments: the limit for the entries
- * checked, map. Returns the number of entries that are still to be checked.
- */
-export const SWEEP = script(
-  `#!lua flags=allow-oom
-${SHARED}
+/** Returns the source of SWEEP after its functions. `value` is the expired entry of `field`. */
+export function sweeping({ before, end }: Marking): string {
+  return `
 local time = now()
 local fields = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', time, 'LIMIT', 0, ARGV[1])
 for _, field in ipairs(fields) do
@@ -187,17 +203,25 @@ for _, field in ipairs(fields) do
   local ends = value and endOf(value)
   if ends and ends > time then redis.call('ZADD', KEYS[2], ends, field)
   else
-    if ends then redis.call('HDEL', KEYS[1], field) end
+    if ends then
+      ${before}
+      redis.call('HDEL', KEYS[1], field)
+    end
     redis.call('ZREM', KEYS[2], field)
   end
 end
 local first = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
 if first[2] then redis.call('ZADD', KEYS[3], first[2], ARGV[2])
 else redis.call('ZREM', KEYS[3], ARGV[2]) end
-return redis.call('ZCOUNT', KEYS[2], '-inf', time)`,
-  3,
-  2,
-);
+local left = redis.call('ZCOUNT', KEYS[2], '-inf', time)
+${end('left')}`;
+}
+
+/**
+ * Removes expired entries. Keys: hash, expiry times, maps. Arguments: the limit for the entries
+ * checked, map. Returns the number of entries that are still to be checked.
+ */
+export const SWEEP = script(`#!lua flags=allow-oom${SHARED}${sweeping(NOT_MARKED)}`, 3, 2);
 
 /**
  * Removes expiry times of deleted entries, one part of the set per call. Keys: hash, expiry times,

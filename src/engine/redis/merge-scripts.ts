@@ -1,10 +1,12 @@
 /**
  * The scripts that merge changes of other clusters into a partition, by the rules of
- * StoredEngine.merge (../stored-engine.ts). layout.ts describes the keys that they use. A version is
- * compared as two numbers, its high and its low word, because Lua compares strings by locale.
+ * StoredEngine.merge (../stored-engine.ts), and those of clears. layout.ts describes the keys that they
+ * use.
  *
  * A map without a replication reference keeps the tombstones of merged removals only: its own
  * clients' deletes leave none. An expired entry that a merge finds leaves one just below its version.
+ * The entries and tombstones of a map with a reference keep their origin (stored-value.ts); a change
+ * that wins is marked for the publishers that forward it (marked-scripts.ts).
  *
  * Tested by redis-merges.spec.ts.
  */
@@ -13,16 +15,17 @@ import { LATEST_UPDATE, PASS_THROUGH, PUT_IF_ABSENT } from '../merge-policy.ts';
 import { DELETE } from '../mutation.ts';
 import { HEAD_LENGTH, SHARED } from './map-scripts.ts';
 import { script } from './scripts.ts';
+import { BURY_EXPIRED, tombstoneFunctions, VERSIONS } from './tombstone-functions.ts';
 
 /** Lifetime of a mark, in seconds: a duplicate arrives earlier. */
 const MARK_SECONDS = 86_400;
-/** Elements of the order beyond twice the number of tombstones, most of which were replaced. */
-const REPLACED_MAX = 64;
 /** Elements that the next step of HSCAN returns, as values may be long. */
 const SCANNED_COUNT = 4;
 /** Limits for the entries that one step of a clear looks at, and for their bytes. */
 const CLEARED_MAX = 512;
 const CLEARED_BYTES_MAX = 1_048_576;
+/** Length of an event's numbers, before its publishers, in bytes. */
+export const NUMBERS_BYTES = 40;
 /** Digits of the name of a server's run; cursors of HSCAN are valid in that run only. */
 const RUN_DIGITS = 8;
 
@@ -37,86 +40,29 @@ export const EQUAL_VERSIONS = 3;
 /** The entry of the next event has a format that this version does not know. */
 export const FOREIGN_ENTRY = 4;
 
-/** Functions on versions. */
-const VERSIONS = `
-local function isAfter(high, low, otherHigh, otherLow)
-  if high == otherHigh then return low > otherLow end
-  return high > otherHigh
-end
-local function packed(high, low)
-  return struct.pack('>I4I4', high, low)
-end
-local function after(high, low)
-  if low == 4294967295 then return high + 1, 0 end
-  return high, low + 1
-end
-local function before(high, low)
-  if low == 0 then return high - 1, 4294967295 end
-  return high, low - 1
-end
-`;
-
-/**
- * Functions on tombstones. Keys: tombstones, order. `trim` does some steps: it removes what has been
- * replaced, what is older than the retention, in seconds, and what exceeds the limit, and returns how
- * many live tombstones it has removed before their retention ended. If most elements of the order have
- * been replaced, live ones at its front move to its end, so that it does not grow.
- */
-const TOMBSTONE_FUNCTIONS = `
-local seconds = tonumber(redis.call('TIME')[1])
-local function tombstone(field)
-  local held = redis.call('HGET', KEYS[1], field)
-  if not held then return 0, 0, '' end
-  local high, low = struct.unpack('>I4I4', held)
-  return high, low, string.sub(held, 13)
-end
-local function bury(field, version, letter)
-  redis.call('HSET', KEYS[1], field, version .. struct.pack('>I4', seconds) .. letter)
-  redis.call('RPUSH', KEYS[2], version .. field)
-end
-local function trim(steps, retention, limit)
-  local dropped = 0
-  for step = 1, steps do
-    local item = redis.call('LINDEX', KEYS[2], 0)
-    if not item then break end
-    local field = string.sub(item, 9)
-    local held = redis.call('HGET', KEYS[1], field)
-    local count = redis.call('HLEN', KEYS[1])
-    if not held or string.sub(held, 1, 8) ~= string.sub(item, 1, 8) then
-      redis.call('LPOP', KEYS[2])
-    else
-      local isOld = struct.unpack('>I4', held, 9) + retention <= seconds
-      if isOld or count > limit then
-        redis.call('LPOP', KEYS[2])
-        redis.call('HDEL', KEYS[1], field)
-        if not isOld then dropped = dropped + 1 end
-      elseif redis.call('LLEN', KEYS[2]) > 2 * count + ${REPLACED_MAX} then
-        redis.call('LPOP', KEYS[2])
-        redis.call('RPUSH', KEYS[2], item)
-      else break end
-    end
-  end
-  return dropped
-end
-`;
-
 /**
  * Functions on the clock. Key 3: clock. `raise` moves it past a version: partition-clock.ts describes
- * the number of a version. `clockText` returns it as digits.
+ * the number of a version. `clockText` returns it as digits. `saveClock` stores it if it has moved.
  */
 const CLOCK_FUNCTIONS = `
 local clock = tonumber(redis.call('GET', KEYS[3]) or '0')
 local latest = clock
-local function raise(high, low)
+local function numberOf(high, low)
   local ms = high * 65536 + math.floor(low / 65536)
-  latest = math.max(latest, ms * 1000 + math.floor(low % 65536 * 1000 / 65536))
+  return ms * 1000 + math.floor(low % 65536 * 1000 / 65536)
+end
+local function raise(high, low)
+  latest = math.max(latest, numberOf(high, low))
 end
 local function clockText()
   return string.format('%.0f', latest)
 end
+local function saveClock()
+  if latest > clock then redis.call('SET', KEYS[3], clockText()) end
+end
 `;
 
-const MERGE_SOURCE = `${SHARED}${HEAD_LENGTH}${VERSIONS}${TOMBSTONE_FUNCTIONS}${CLOCK_FUNCTIONS}
+const MERGE_SOURCE = `${SHARED}${HEAD_LENGTH}${VERSIONS}${tombstoneFunctions(1)}${BURY_EXPIRED}${CLOCK_FUNCTIONS}
 local OWN = string.rep(string.char(0), 4)
 local function makerOf(value)
   if string.byte(value, 1) < 32 then return OWN end
@@ -130,10 +76,13 @@ local function lastOf(value)
   local high, low = struct.unpack('>I2I4', value, from)
   return high * 4294967296 + low
 end
+local function stable(value)
+  local flags, at = string.byte(value, 1) % 16, originAt(value)
+  local ends = math.floor(flags / 8) % 2 == 1 and 16 or 10
+  return string.char(flags) .. string.sub(value, ends, at)
+end
 local function isSame(held, head, value)
-  if math.floor(string.byte(head, 1) / 8) % 2 == 0 then return held == head .. value end
-  local stable = string.sub(head, 1, 9) .. string.sub(head, 16)
-  return string.sub(held, 1, 9) .. string.sub(held, 16) == stable .. value
+  return stable(held) == stable(head) and string.sub(held, headLength(held) + 1) == value
 end
 local function wins(policy, order, expiry, held)
   if policy == ${PASS_THROUGH} then return true end
@@ -145,6 +94,22 @@ end
 local epoch, began = tonumber(ARGV[1]), tonumber(ARGV[2])
 local syncHigh, syncLow = struct.unpack('>I4I4', ARGV[3])
 local retention, limit = tonumber(ARGV[4]), tonumber(ARGV[5])
+local maps = (#KEYS - 5 - ARGV[9]) / 2
+local withoutRoom, marked = {}, 0
+for publisher = 1, tonumber(ARGV[9]) do withoutRoom[publisher] = 0 end
+local function addMarks(mark, publishers)
+  latest = math.max(latest + 1, tonumber(ARGV[8]))
+  for at = 1, #publishers do
+    local publisher = string.byte(publishers, at)
+    local marks, room = KEYS[5 + 2 * maps + publisher], tonumber(ARGV[9 + maps + publisher])
+    if redis.call('ZCARD', marks) >= room and not redis.call('ZSCORE', marks, mark) then
+      withoutRoom[publisher] = withoutRoom[publisher] + 1
+    else
+      redis.call('ZADD', marks, clockText(), mark)
+      marked = 1
+    end
+  end
+end
 local lastEpoch, first, last, notTaken = 0, 0, 0, 0
 local mark = redis.call('GET', KEYS[4])
 if mark then lastEpoch, first, last, notTaken = struct.unpack('>dddd', mark) end
@@ -154,7 +119,7 @@ if began < first then return {${NUMBERS_PASSED}, first} end
 if began > first then notTaken = 0 end
 local code, entry, buried, outcomes, ofMaps = ${MERGED}, '', 0, {}, {}
 local hasTombstones = redis.call('HLEN', KEYS[1]) > 0
-local start = 8 + (#KEYS - 5) / 2
+local start = 10 + maps + #withoutRoom
 local at = start
 while at <= #ARGV do
   local key, head, value = ARGV[at], ARGV[at + 1], ARGV[at + 2]
@@ -162,7 +127,7 @@ while at <= #ARGV do
     struct.unpack('>I4I4c4BBHddd', ARGV[at + 3])
   local outcome = 0
   if number > last then
-    local hash, name = KEYS[4 + 2 * map], ARGV[7 + map]
+    local hash, name = KEYS[4 + 2 * map], ARGV[9 + map]
     local prefix = #name .. ':' .. name
     local mapHigh, mapLow, keyHigh, keyLow = 0, 0, 0, 0
     if hasTombstones then
@@ -180,11 +145,8 @@ while at <= #ARGV do
       end
       heldHigh, heldLow = struct.unpack('>I4I4', held, 2)
       if not present(held) then
-        local goneHigh, goneLow = before(heldHigh, heldLow)
-        if isAfter(goneHigh, goneLow, keyHigh, keyLow) then
-          bury(prefix .. key, packed(goneHigh, goneLow), 'e')
-          hasTombstones, buried, keyHigh, keyLow = true, buried + 1, goneHigh, goneLow
-        end
+        keyHigh, keyLow = buryExpired(prefix .. key, held, keyHigh, keyLow)
+        hasTombstones, buried = true, buried + 1
         redis.call('HDEL', hash, key)
         held, heldHigh, heldLow = false, 0, 0
       end
@@ -199,7 +161,7 @@ while at <= #ARGV do
       elseif isRemoved then outcome = ${OUTDATED}
       elseif isEarlier and (policy ~= ${PASS_THROUGH} or makerOf(held) == maker) then outcome = ${OUTDATED}
       else
-        bury(prefix .. key, packed(high, low), 'd')
+        bury(prefix .. key, packed(high, low), 'd', head)
         hasTombstones, buried = true, buried + 1
         if held then redis.call('HDEL', hash, key) end
         if isEarlier then raise(after(heldHigh, heldLow)) end
@@ -234,8 +196,10 @@ while at <= #ARGV do
         if not isLater then
           local nextHigh, nextLow = after(removedHigh, removedLow)
           raise(nextHigh, nextLow)
-          local flags = string.char(16 + string.byte(head, 1) % 16)
-          head = flags .. packed(nextHigh, nextLow) .. string.sub(head, 10, originAt(head))
+          local origin = originIn(head)
+          if #origin > 5 then origin = OWN .. string.sub(origin, 5) else origin = '' end
+          local flags = string.char((origin == '' and 16 or 32) + string.byte(head, 1) % 16)
+          head = flags .. packed(nextHigh, nextLow) .. string.sub(head, 10, originAt(head)) .. origin
         end
         redis.call('HSET', hash, key, head .. value)
         if ends > 0 then
@@ -245,43 +209,52 @@ while at <= #ARGV do
       end
     end
     raise(high, low)
+    if outcome == ${APPLIED} and #ARGV[at + 3] > ${NUMBERS_BYTES} then
+      addMarks(prefix .. key, string.sub(ARGV[at + 3], ${NUMBERS_BYTES + 1}))
+    end
     if outcome == ${OUTDATED} and syncHigh + syncLow > 0 then notTaken = notTaken + 1 end
     last = number
   end
   outcomes[#outcomes + 1] = string.char(outcome)
   at = at + 4
 end
-if latest > clock then redis.call('SET', KEYS[3], clockText()) end
+saveClock()
 redis.call('SET', KEYS[4], struct.pack('>dddd', epoch, began, last, notTaken), 'EX', ${MARK_SECONDS})
 local dropped = trim(2 + 2 * buried, retention, limit)
-return {code, notTaken, dropped, clockText(), table.concat(outcomes), entry}`;
+return {code, notTaken, dropped, clockText(), table.concat(outcomes), entry, marked, unpack(withoutRoom)}`;
 
 /**
- * Merges sets and deletes of some maps. Keys: tombstones, order, clock, mark, expiring maps, then for
- * each map its hash and its expiry times. Arguments: epoch; first number of the section; version at
- * which the synchronisation began, or eight zeros; retention of a tombstone, in seconds; limit for
- * their number; the result of compareChanges for the first event, and the SHA-1 of the entry that it
- * was compared with, or an empty string; the names of the maps; then for each event the key, the
- * header and the value (stored-value.ts), and numbers: version, maker, operation, policy, the map
- * from 1 on, the event's number, the expiry time or 0, and that of the time to live or 0.
+ * Merges sets and deletes of some maps. Keys: tombstones, order, clock, mark of the lane, expiring maps,
+ * for each map its hash and its expiry times, then the marks of publishers. Arguments: epoch; first
+ * number of the section; version at which the synchronisation began, or eight zeros; retention of a
+ * tombstone, in seconds; limit for their number; the result of compareChanges for the first event, and
+ * the SHA-1 of the entry that it was compared with, or an empty string; the member's number for the
+ * clock; the number of publishers; the names of the maps; for each publisher the number of keys that
+ * may wait; then for each event the key, the header and the value (stored-value.ts), of a delete only
+ * its origin, if it is kept; and numbers: version, maker, operation, policy, the map from 1 on, the
+ * event's number, the expiry time or 0, and that of the time to live or 0; the publishers that forward
+ * it follow, a byte for each, counted from 1.
  *
  * Returns a code; the section's entries that were not taken; the number of tombstones that were
  * dropped early; the clock; a byte for each event that was looked at: its outcome, or 0 if it had been
- * merged before; and with EQUAL_VERSIONS the entry. With LATER_EPOCH and NUMBERS_PASSED only the
- * recorded number follows the code.
+ * merged before; with EQUAL_VERSIONS the entry; 1 if any key was marked, otherwise 0; then for each
+ * publisher the number of changes without room. With LATER_EPOCH and NUMBERS_PASSED only the recorded
+ * number follows the code.
  */
-export const MERGE = script(MERGE_SOURCE, 5, 7);
+export const MERGE = script(MERGE_SOURCE, 5, 9);
 /** MERGE for deletes only, which a server without memory also executes. */
-export const MERGE_DELETES = script(`#!lua flags=allow-oom${MERGE_SOURCE}`, 5, 7);
+export const MERGE_DELETES = script(`#!lua flags=allow-oom${MERGE_SOURCE}`, 5, 9);
 
 /**
- * Merges a clear, in steps: removes entries that are not later. Keys: tombstones, order, clock, hash.
- * Arguments: map; version; retention and limit as above; the cursor and the server's run that the last
- * step has returned, at first 0 and an empty string. Returns the next cursor, 0 at the end, the run,
- * the outcome, the number of tombstones dropped early, and the clock.
+ * Clears a map in the partition, in steps: removes entries that are not later than the clear. Keys:
+ * tombstones, order, clock, hash. Arguments: map; version; retention and limit as above; origin, which
+ * may be empty; the number of the version if it is later than that of every entry, unless the clock
+ * has passed it, otherwise 0; the cursor and the server's run that the last step has returned, at first
+ * 0 and an empty string. Returns the next cursor, 0 at the end, the run, the outcome, the number of
+ * tombstones dropped early, and the clock.
  */
-export const MERGE_CLEAR = script(
-  `#!lua flags=allow-oom${VERSIONS}${TOMBSTONE_FUNCTIONS}${CLOCK_FUNCTIONS}
+export const CLEAR_MAP = script(
+  `#!lua flags=allow-oom${VERSIONS}${tombstoneFunctions(1)}${CLOCK_FUNCTIONS}
 local field = #ARGV[1] .. ':' .. ARGV[1]
 local high, low = struct.unpack('>I4I4', ARGV[2])
 local heldHigh, heldLow, letter = tombstone(field)
@@ -289,11 +262,13 @@ local isBegun = high == heldHigh and low == heldLow
 if isBegun and letter == 'c' then return {'0', '', ${KNOWN}, 0, clockText()} end
 if isAfter(heldHigh, heldLow, high, low) then return {'0', '', ${OUTDATED}, 0, clockText()} end
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(${'%w'.repeat(RUN_DIGITS)})') or ''
-local cursor = isBegun and ARGV[6] == run and ARGV[5] or '0'
-if not isBegun then bury(field, ARGV[2], 'C') end
+local cursor = isBegun and ARGV[8] == run and ARGV[7] or '0'
+if not isBegun then bury(field, ARGV[2], 'C', ARGV[5]) end
+local isLatest = clock < tonumber(ARGV[6])
 raise(high, low)
-if latest > clock then redis.call('SET', KEYS[3], clockText()) end
+saveClock()
 local count, bytes = 0, 0
+if isLatest then redis.call('UNLINK', KEYS[4]) else
 repeat
   local scanned = redis.call('HSCAN', KEYS[4], cursor, 'COUNT', ${SCANNED_COUNT})
   cursor = scanned[1]
@@ -306,13 +281,14 @@ repeat
     end
   end
 until cursor == '0' or count >= ${CLEARED_MAX} or bytes >= ${CLEARED_BYTES_MAX}
+end
 if cursor == '0' then
-  redis.call('HSET', KEYS[1], field, ARGV[2] .. struct.pack('>I4', seconds) .. 'c')
+  redis.call('HSET', KEYS[1], field, ARGV[2] .. struct.pack('>I4', seconds) .. 'c' .. ARGV[5])
 end
 local dropped = trim(4, tonumber(ARGV[3]), tonumber(ARGV[4]))
 return {cursor, run, ${APPLIED}, dropped, clockText()}`,
   4,
-  6,
+  8,
 );
 
 /**
@@ -320,12 +296,12 @@ return {cursor, run, ${APPLIED}, dropped, clockText()}`,
  * Returns the number of tombstones that were dropped early.
  */
 export const TRIM_TOMBSTONES = script(
-  `#!lua flags=allow-oom${TOMBSTONE_FUNCTIONS}
+  `#!lua flags=allow-oom${tombstoneFunctions(1)}
 return trim(tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]))`,
   2,
   3,
 );
 
-export const MERGE_SCRIPTS = [MERGE, MERGE_DELETES, MERGE_CLEAR, TRIM_TOMBSTONES].map(
+export const MERGE_SCRIPTS = [MERGE, MERGE_DELETES, CLEAR_MAP, TRIM_TOMBSTONES].map(
   ({ source }) => source,
 );

@@ -9,11 +9,14 @@ import { msOf, type Version } from '../version.ts';
 const MICROS_A_MS = 1000;
 const COUNTERS_A_MS = 2 ** 16;
 
-/** Sets `version` to that of the number. */
-export function setVersion(version: Version, number: number): void {
+/** Sets `version` to that of the number, and returns it. */
+export function setVersion(version: Version, number: number): Version {
   const ms = Math.floor(number / MICROS_A_MS);
   const counter = Math.ceil(((number % MICROS_A_MS) * COUNTERS_A_MS) / MICROS_A_MS);
-  version.set((ms % COUNTERS_A_MS) * COUNTERS_A_MS + counter, Math.floor(ms / COUNTERS_A_MS));
+  return version.set(
+    (ms % COUNTERS_A_MS) * COUNTERS_A_MS + counter,
+    Math.floor(ms / COUNTERS_A_MS),
+  );
 }
 
 /** Returns the number of the version: the version of the next number is later. */

@@ -22,8 +22,14 @@ import {
   UNREACHABLE,
 } from '../engine.ts';
 import { HybridClock } from '../hybrid-clock.ts';
+import type {
+  MapReferences,
+  MarkedChanges,
+  MarkedPublisher,
+  WaitingChanges,
+  WaitingRoom,
+} from '../marked-changes.ts';
 import type { SectionMerger, SectionResult } from '../section-merger.ts';
-import type { MergeOptions } from '../stored-engine.ts';
 import type { Version } from '../version.ts';
 import { DepartedMembers } from './departed-members.ts';
 import { Dispatcher } from './dispatcher.ts';
@@ -33,6 +39,8 @@ import { LifetimeSweeps } from './lifetime-sweeps.ts';
 import type { QueueSettings } from './local-queues.ts';
 import { MAP_SCRIPTS } from './map-scripts.ts';
 import { clear, sizeOf } from './map-size-and-clear.ts';
+import { MARKED_SCRIPTS } from './marked-scripts.ts';
+import { Marking } from './marking.ts';
 import { endConnections, namePrefix } from './member-connections.ts';
 import { MEMBER_SCRIPTS } from './member-scripts.ts';
 import { MERGE_SCRIPTS } from './merge-scripts.ts';
@@ -52,11 +60,13 @@ import { listNames } from './scanned-names.ts';
 import { ServerTime } from './server-time.ts';
 import { evictionText } from './server-warnings.ts';
 import type { Servers, ServersObserver } from './servers.ts';
+import { TombstoneLimits, type TombstoneOptions } from './tombstone-limits.ts';
+import { RedisWaitingChanges } from './waiting-changes.ts';
 
 export interface RedisEngineOptions
   extends Omit<ConnectionOptions, 'mayChange' | 'counter'>,
     Omit<QueueSettings, 'queueReplicaCount'>,
-    Pick<MergeOptions, 'tombstoneRetentionMs' | 'tombstonesMax' | 'onTombstonesDropped'> {
+    TombstoneOptions {
   readonly clusterName: string;
   readonly partitionCount: number;
   /** Whether servers that drop data may be used. */
@@ -101,6 +111,7 @@ const SCRIPTS = [
   ...MAP_SCRIPTS,
   LIST_ENTRIES.source,
   ...MERGE_SCRIPTS,
+  ...MARKED_SCRIPTS,
   ...QUEUE_SCRIPTS,
   ...MEMBER_SCRIPTS,
 ];
@@ -108,7 +119,7 @@ const SCRIPTS = [
 /** Without a uuid, other members cannot end this member's connections. */
 type Life = Pick<MemberLife, 'hasLease'> & Partial<Pick<MemberLife, 'uuid'>>;
 
-export class RedisEngine implements Engine, ChangeWork, SectionMerger {
+export class RedisEngine implements Engine, ChangeWork, SectionMerger, MarkedChanges {
   readonly isOrdered = false;
   readonly listRun = 0;
   /** The store of the members that share the servers' data. */
@@ -122,6 +133,9 @@ export class RedisEngine implements Engine, ChangeWork, SectionMerger {
   readonly #maps: RedisMaps;
   readonly #queues: RedisQueues;
   readonly #merges: RedisMerges;
+  readonly #marking: Marking;
+  readonly #waiting: RedisWaitingChanges;
+  readonly partitionCount: number;
   readonly #membershipStore: RedisMembershipStore;
   readonly #whole: Parameters<typeof clear>[0] & Parameters<typeof listNames>[0];
   readonly #counter = { count: 0, lostCount: 0 };
@@ -137,8 +151,10 @@ export class RedisEngine implements Engine, ChangeWork, SectionMerger {
   constructor(options: RedisEngineOptions) {
     const { clock, clusterName, partitionCount, deadlineMs } = options;
     this.#options = options;
+    this.partitionCount = partitionCount;
     this.#clock = clock;
     const time = new ServerTime(clock);
+    this.#marking = new Marking(time);
     const mayChange = () => this.#life.hasLease;
     this.#namePrefix = namePrefix(clusterName);
     const connectionName = () => this.#life.uuid && this.#namePrefix + this.#life.uuid;
@@ -154,25 +170,14 @@ export class RedisEngine implements Engine, ChangeWork, SectionMerger {
     this.#servers = options.connect(connection, this.#observer(time));
     const servers = this.#servers;
     const versions = new HybridClock(time);
-    const onFault = (text: string) => options.onFault(text);
-    const onRefused = options.onRefused.bind(options);
-    const pendingChanges = new PendingChanges(clock);
-    this.#pendingChanges = pendingChanges;
-    this.#dispatcher = new Dispatcher({
-      clock,
-      layout,
-      servers,
-      deadlineMs,
-      scripts: SCRIPTS,
-      pendingChanges,
-      mayChange,
-      onFault,
-      onRefused,
-    });
+    this.#pendingChanges = new PendingChanges(clock);
+    this.#dispatcher = this.#newDispatcher(layout, mayChange);
     const common = {
       dispatcher: this.#dispatcher,
       layout,
       results: this.#results,
+      marking: this.#marking,
+      tombstones: new TombstoneLimits(options, partitionCount),
       replicaCount: (map: Span) => this.#replicaCount(map),
       fail: (receiver: Receiver, failure: Failure) => this.#fail(receiver, failure),
     };
@@ -187,8 +192,9 @@ export class RedisEngine implements Engine, ChangeWork, SectionMerger {
       queueReplicaCount: (queue) => options.queueReplicaCount(queue) ?? servers.usualReplicaCount,
     });
     this.#maps = new RedisMaps({ ...common, time, versions });
-    const merges = new RedisMerges({ ...options, ...common, time });
+    const merges = new RedisMerges({ ...common, time });
     this.#merges = merges;
+    this.#waiting = new RedisWaitingChanges({ ...common, servers, time });
     this.#whole = { ...common, servers, now: () => time.wall() };
     const membershipStore = new RedisMembershipStore({
       clock,
@@ -222,6 +228,21 @@ export class RedisEngine implements Engine, ChangeWork, SectionMerger {
       ? options.clusterReplicaCount
       : options.mapReplicaCount(map);
     return configured ?? this.#servers.usualReplicaCount;
+  }
+
+  #newDispatcher(layout: Layout, mayChange: () => boolean): Dispatcher {
+    const options = this.#options;
+    return new Dispatcher({
+      clock: this.#clock,
+      layout,
+      servers: this.#servers,
+      deadlineMs: options.deadlineMs,
+      scripts: SCRIPTS,
+      pendingChanges: this.#pendingChanges,
+      mayChange,
+      onFault: (text) => options.onFault(text),
+      onRefused: options.onRefused.bind(options),
+    });
   }
 
   #newDepartedMembers(membershipStore: RedisMembershipStore): DepartedMembers {
@@ -322,7 +343,9 @@ export class RedisEngine implements Engine, ChangeWork, SectionMerger {
 
   clear(map: Span, receiver: Receiver): void {
     if (this.#isStopped) return this.#refuse(receiver);
-    clear(this.#whole, map, receiver);
+    const marked = this.#marking.of(map);
+    if (marked === undefined) clear(this.#whole, map, receiver);
+    else this.#merges.clears.clear(map, marked.reference, receiver);
   }
 
   size(map: Span, receiver: Receiver): void {
@@ -383,6 +406,53 @@ export class RedisEngine implements Engine, ChangeWork, SectionMerger {
 
   now(version: Version): void {
     this.#merges.now(version);
+  }
+
+  setReferences(references: MapReferences | undefined): void {
+    this.#marking.references = references;
+  }
+
+  onMarked(listener: (partition: number) => void): void {
+    this.#marking.onMarked = listener;
+  }
+
+  onNotMarked(listener: (publisher: MarkedPublisher) => void): void {
+    this.#marking.onNotMarked = listener;
+  }
+
+  async readWaiting(
+    publisher: MarkedPublisher,
+    partition: number,
+    after: number,
+    room: WaitingRoom,
+  ): Promise<WaitingChanges | undefined> {
+    if (this.#isStopped) return undefined;
+    return await this.#waiting.read(publisher, partition, after, room);
+  }
+
+  async acknowledgeMarks(
+    publisher: MarkedPublisher,
+    partition: number,
+    number: number,
+  ): Promise<number | undefined> {
+    if (this.#isStopped) return undefined;
+    return await this.#waiting.acknowledge(publisher, partition, number);
+  }
+
+  async dropWaiting(publisher: MarkedPublisher, partition: number): Promise<boolean> {
+    return !this.#isStopped && (await this.#waiting.drop(publisher, partition));
+  }
+
+  async waitingCounts(
+    publisher: MarkedPublisher,
+    partitions: readonly number[],
+  ): Promise<readonly (number | undefined)[]> {
+    if (this.#isStopped) return partitions.map(() => undefined);
+    return await this.#waiting.counts(publisher, partitions);
+  }
+
+  async dropOthers(names: readonly Buffer[]): Promise<number | undefined> {
+    return this.#isStopped ? undefined : await this.#waiting.dropOthers(names);
   }
 
   /** Sets the member incarnation that items are held for from now on. */

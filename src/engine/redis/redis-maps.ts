@@ -3,52 +3,36 @@
  * their expiry times. Plain commands are used where possible; a change with a condition or a
  * lifetime is a script. Tested by redis-engine.spec.ts.
  */
-import { NO_BYTES, Span } from '../../base/span.ts';
-import type { Condition, EntryCondition } from '../condition.ts';
-import {
-  ABSENT,
-  APPLIED,
-  CONDITION_FAILED,
-  FOUND,
-  type Lifetime,
-  NO_NUMBER,
-  type Receiver,
-  TEXT_PLAIN,
-} from '../engine.ts';
+import { Span } from '../../base/span.ts';
+import type { Condition } from '../condition.ts';
+import { ABSENT, FOUND, type Lifetime, NOBODY, type Receiver, TEXT_PLAIN } from '../engine.ts';
 import type { HybridClock } from '../hybrid-clock.ts';
 import { Version } from '../version.ts';
-import { type CommandBuffer, header } from './command-buffer.ts';
-import type { Dispatcher } from './dispatcher.ts';
-import { type Failure, FOREIGN, UNCONFIRMED } from './failure.ts';
+import { header } from './command-buffer.ts';
+import { type Failure, FOREIGN } from './failure.ts';
 import { EXPIRIES, EXPIRING, type Layout, MAP, SUM } from './layout.ts';
+import { lifeFrom, restricts, versionBytes, writeCondition } from './map-arguments.ts';
+import { type MapChange, MapChanges, type MapChangesOptions } from './map-changes.ts';
 import { ADD, DELETE_IF, SET_IF, SET_WITH_END, TOUCH } from './map-scripts.ts';
+import { MarkedMaps } from './marked-maps.ts';
 import { Operation, OperationPool, type Work } from './operation.ts';
-import type { Results } from './redis-result.ts';
-import { BULK, INTEGER, kindSet, NIL, type Reply } from './reply.ts';
+import { BULK, kindSet, NIL, type Reply } from './reply.ts';
 import type { ServerTime } from './server-time.ts';
-import { FOR_EVER, HeaderWriter, type Life, lifeOf, StoredValue } from './stored-value.ts';
+import { HeaderWriter, StoredValue } from './stored-value.ts';
 
 const HGET = header(3, 'HGET');
 const HSET = header(4, 'HSET');
 const HDEL = header(3, 'HDEL');
-const INTEGERS = kindSet(INTEGER);
-const INTEGERS_AND_TEXTS = kindSet(INTEGER, BULK);
 /** Minimum interval at which reads postpone the expiry of an entry, in ms. */
 const TOUCH_MS = 1000;
 const END_BYTES = 6;
-/** Maximum expiry time that fits in the header, in ms; 8,921 years. */
-const END_MS_MAX = 2 ** 48 - 1;
 
-interface RedisMapsOptions {
-  readonly dispatcher: Dispatcher;
+export interface RedisMapsOptions extends MapChangesOptions {
   readonly layout: Layout;
-  readonly results: Results;
   readonly time: ServerTime;
   readonly versions: HybridClock;
   /** Replicas that must have a change of the map. */
   replicaCount(map: Span): number;
-  /** Notifies the receiver that the operation has no result. */
-  fail(receiver: Receiver, failure: Failure): void;
 }
 
 export class RedisMaps {
@@ -57,12 +41,14 @@ export class RedisMaps {
   readonly #version = new Version();
   readonly #field = new Span();
   readonly #reading: Reading;
-  readonly #changing: Changing;
+  readonly #changing: MapChanges;
+  readonly #marked: MarkedMaps;
 
   constructor(options: RedisMapsOptions) {
     this.#options = options;
     this.#reading = new Reading(options, this);
-    this.#changing = new Changing(options);
+    this.#changing = new MapChanges(options);
+    this.#marked = new MarkedMaps(options, this.#changing);
   }
 
   get(map: Span, key: Span, receiver: Receiver): void {
@@ -86,7 +72,12 @@ export class RedisMaps {
     condition: Condition,
     receiver: Receiver,
   ): void {
-    const { dispatcher, layout, versions } = this.#options;
+    const { dispatcher, layout, versions, marking } = this.#options;
+    const marked = marking.of(map);
+    if (marked !== undefined) {
+      const entry = { map, key, value, contentType };
+      return this.#marked.set(marked, entry, lifetime, condition, receiver);
+    }
     const partition = layout.partitionOf(key);
     const change = this.#change(map, condition, receiver);
     const commands = dispatcher.begin(change, partition);
@@ -94,7 +85,7 @@ export class RedisMaps {
     const { version } = change.subject;
     versions.tick();
     version.set(versions.low, versions.high);
-    const life = this.#lifeOf(lifetime);
+    const life = lifeFrom(this.#options.time.wall(), lifetime);
     const head = this.#header.write(version, life, contentType);
     const hasEnd = life.endMs !== 0;
     const isChecked = restricts(condition);
@@ -115,17 +106,17 @@ export class RedisMaps {
   }
 
   add(map: Span, key: Span, by: bigint, lifetime: Lifetime, receiver: Receiver): void {
-    const { dispatcher, layout, versions } = this.#options;
+    const { dispatcher, layout, versions, marking, replicaCount } = this.#options;
+    const marked = marking.of(map);
+    if (marked !== undefined) return this.#marked.add(marked, map, key, by, lifetime, receiver);
     const partition = layout.partitionOf(key);
-    const change = this.#change(map, undefined, receiver);
-    change.replyKinds = INTEGERS_AND_TEXTS;
-    change.subject.isAddition = true;
+    const change = this.#changing.beginAddition(receiver, replicaCount(map));
     const commands = dispatcher.begin(change, partition);
     if (commands === undefined) return;
     const { version } = change.subject;
     versions.tick();
     version.set(versions.low, versions.high);
-    const life = this.#lifeOf(lifetime);
+    const life = lifeFrom(this.#options.time.wall(), lifetime);
     const head = this.#header.write(version, life, TEXT_PLAIN);
     commands.begin(ADD.header);
     commands.pair(layout.prefix(MAP, partition), map);
@@ -144,7 +135,9 @@ export class RedisMaps {
   }
 
   delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void {
-    const { dispatcher, layout } = this.#options;
+    const { dispatcher, layout, marking } = this.#options;
+    const marked = marking.of(map);
+    if (marked !== undefined) return this.#marked.delete(marked, map, key, condition, receiver);
     const partition = layout.partitionOf(key);
     const change = this.#change(map, condition, receiver);
     const commands = dispatcher.begin(change, partition);
@@ -185,20 +178,11 @@ export class RedisMaps {
     dispatcher.end(change);
   }
 
-  #change(map: Span, condition: Condition, receiver: Receiver): Operation<Change> {
+  #change(map: Span, condition: Condition, receiver: Receiver): Operation<MapChange> {
     const replicaCount = this.#options.replicaCount(map);
     return this.#changing.begin(receiver, replicaCount, condition !== undefined);
   }
-
-  #lifeOf({ timeToLiveMs, maxIdleSeconds }: Lifetime): Life {
-    if (timeToLiveMs === 0 && maxIdleSeconds === 0) return FOR_EVER;
-    const now = this.#options.time.wall();
-    const lastMs = timeToLiveMs === 0 ? 0 : Math.min(END_MS_MAX, Math.ceil(now + timeToLiveMs));
-    return lifeOf(now, lastMs, maxIdleSeconds);
-  }
 }
-
-const NOBODY: Receiver = { onResult() {} };
 
 /** Executes gets. */
 class Reading implements Work<Receiver> {
@@ -250,122 +234,6 @@ class Reading implements Work<Receiver> {
     this.#reads.give(read);
     results.deliver(read.subject, results.begin(ABSENT));
   }
-}
-
-/** The data of a change. */
-interface Change {
-  readonly version: Version;
-  receiver: Receiver;
-  hasCondition: boolean;
-  wasPresent: boolean;
-  isAddition: boolean;
-  /** The sum of an addition, as text. */
-  sum: string;
-}
-
-/** Executes sets, additions, deletes and touches. */
-class Changing implements Work<Change> {
-  readonly replyKinds = INTEGERS;
-  readonly #options: RedisMapsOptions;
-  readonly #changes = new OperationPool<Change>(() => this.#new());
-
-  constructor(options: RedisMapsOptions) {
-    this.#options = options;
-  }
-
-  begin(receiver: Receiver, replicaCount: number, hasCondition: boolean): Operation<Change> {
-    const change = this.#changes.take();
-    change.needReplicas(replicaCount);
-    change.subject.receiver = receiver;
-    change.subject.hasCondition = hasCondition;
-    change.subject.isAddition = false;
-    change.replyKinds = hasCondition ? INTEGERS_AND_TEXTS : INTEGERS;
-    change.subject.version.clear();
-    return change;
-  }
-
-  onResult(reply: Reply, change: Operation<Change>): void {
-    const { subject } = change;
-    const { isAddition } = subject;
-    const { bytes, start, end, length } = reply.bytes;
-    // An addition returns a text if it is made, the others a number.
-    if ((reply.kind === BULK) === isAddition) {
-      subject.wasPresent = subject.hasCondition && reply.integer === 0;
-      if (isAddition) subject.sum = bytes.toString('latin1', start, end);
-      if (change.group === undefined) this.onConfirmed(change);
-      return;
-    }
-    change.group = undefined;
-    const { results } = this.#options;
-    const result = results.begin(isAddition ? NO_NUMBER : CONDITION_FAILED);
-    if (!isAddition && length > 0) {
-      result.version.set(bytes.readInt32BE(start + 4), bytes.readInt32BE(start));
-    }
-    this.#changes.give(change);
-    results.deliver(change.subject.receiver, result);
-  }
-
-  onConfirmed(change: Operation<Change>): void {
-    const { results } = this.#options;
-    const { receiver, version, wasPresent, isAddition, sum } = change.subject;
-    const result = results.begin(APPLIED);
-    result.version.copyFrom(version);
-    result.wasPresent = wasPresent && !version.isNone;
-    if (isAddition) result.value.copyFrom(Span.of(sum));
-    this.#changes.give(change);
-    results.deliver(receiver, result);
-  }
-
-  onUnconfirmed(change: Operation<Change>): void {
-    this.onFailed(UNCONFIRMED, change);
-  }
-
-  onFailed(failure: Failure, change: Operation<Change>): void {
-    this.#changes.give(change);
-    this.#options.fail(change.subject.receiver, failure);
-  }
-
-  #new(): Operation<Change> {
-    const subject = {
-      version: new Version(),
-      receiver: NOBODY,
-      hasCondition: false,
-      wasPresent: false,
-      isAddition: false,
-      sum: '',
-    };
-    return new Operation(this.#options.dispatcher, this, subject);
-  }
-}
-
-/** Whether a change with the condition may fail. */
-function restricts(condition: Condition): condition is EntryCondition {
-  if (condition === undefined) return false;
-  const { isPresent, oneOf, noneOf } = condition;
-  return isPresent !== undefined || oneOf !== undefined || noneOf !== undefined;
-}
-
-/** Writes the arguments of a condition; see map-scripts.ts. */
-function writeCondition(commands: CommandBuffer, condition: EntryCondition): void {
-  const { isPresent, oneOf, noneOf } = condition;
-  commands.bytes(isPresent === undefined ? NO_BYTES : isPresent ? ONE : ZERO);
-  commands.bytes(oneOf === undefined ? ANY : versionBytes(oneOf));
-  commands.bytes(noneOf === undefined ? NO_BYTES : versionBytes(noneOf));
-}
-
-const ONE = Buffer.from('1');
-const ZERO = Buffer.from('0');
-const ANY = Buffer.from('*');
-const VERSION_BYTES = 8;
-
-/** Returns the versions as in the header, without gaps. */
-function versionBytes(versions: readonly Version[]): Buffer {
-  const bytes = Buffer.alloc(versions.length * VERSION_BYTES);
-  for (const [index, { high, low }] of versions.entries()) {
-    bytes.writeInt32BE(high, index * VERSION_BYTES);
-    bytes.writeInt32BE(low, index * VERSION_BYTES + 4);
-  }
-  return bytes;
 }
 
 /** Returns the arguments of a command, its name first. */

@@ -7,45 +7,55 @@
  */
 import { createHash } from 'node:crypto';
 import { SharedSlices } from '../../base/slices.ts';
-import { Span } from '../../base/span.ts';
-import { APPLIED, KNOWN, OUTDATED, type Outcome, UNREACHABLE } from '../engine.ts';
-import { CLEAR, compareChanges, DELETE, Mutation, SET } from '../mutation.ts';
+import { NO_BYTES, NO_SPAN, Span } from '../../base/span.ts';
+import { hasDataSet } from '../change-codec.ts';
+import { APPLIED, KNOWN, type Outcome, UNREACHABLE } from '../engine.ts';
+import type { MarkedPublisher } from '../marked-changes.ts';
+import {
+  CLEAR,
+  compareChanges,
+  DATA_SET_ID_BYTES,
+  DELETE,
+  Mutation,
+  PATH_LENGTH_MAX,
+  SET,
+} from '../mutation.ts';
 import type {
   SectionMerger,
   SectionResult,
   SourceEvent,
   SourceSection,
 } from '../section-merger.ts';
-import type { MergeOptions } from '../stored-engine.ts';
-import type { Version } from '../version.ts';
+import { Version } from '../version.ts';
 import type { CommandBuffer } from './command-buffer.ts';
-import type { Dispatcher } from './dispatcher.ts';
 import { type Failure, FOREIGN, FULL, outcomeOf } from './failure.ts';
 import {
   CLOCK,
   EXPIRIES,
   EXPIRING,
-  type Layout,
   MAP,
+  MARKED,
   SOURCE,
   TOMBSTONE_ORDER,
   TOMBSTONES,
 } from './layout.ts';
+import { END_MS_MAX, versionBytes } from './map-arguments.ts';
+import { MapClears, type MapClearsOptions } from './map-clears.ts';
 import {
   EQUAL_VERSIONS,
   FOREIGN_ENTRY,
   LATER_EPOCH,
   MERGE,
-  MERGE_CLEAR,
   MERGE_DELETES,
+  NUMBERS_BYTES,
   NUMBERS_PASSED,
   TRIM_TOMBSTONES,
 } from './merge-scripts.ts';
 import { numberOf, setVersion } from './partition-clock.ts';
-import { ARRAY, kindSet, type Reply } from './reply.ts';
+import { ARRAY, INTEGER, kindSet, type Reply } from './reply.ts';
 import { NUMBER, runStep, UPKEEP } from './run-step.ts';
 import type { ServerTime } from './server-time.ts';
-import { HeaderWriter, lifeOf, StoredValue } from './stored-value.ts';
+import { HeaderWriter, lifeOf, originOf, StoredValue } from './stored-value.ts';
 
 /** Limits of one call. An event that is longer is in a call of its own. */
 const EVENTS_MAX = 64;
@@ -54,11 +64,8 @@ const EVENT_BYTES_MAX = 1_048_576;
 const PARTITIONS_AT_ONCE = 64;
 /** Number of merged clears that are remembered: a clear arrives in each lane of its source. */
 const CLEARS_KEPT = 64;
-/** Maximum expiry time that fits in the header, in ms. */
-const EXPIRY_MS_MAX = 2 ** 48 - 1;
-/** Length of an event's numbers, in bytes. */
-const NUMBERS_BYTES = 40;
 const MAP_INDEX_AT = 14;
+const PATH_BYTES_MAX = PATH_LENGTH_MAX * DATA_SET_ID_BYTES;
 /** Steps of removing tombstones in one call. */
 const TRIM_STEPS = 500;
 
@@ -71,18 +78,11 @@ const MERGE_REPLY = {
     const dropped = reply.next().integer;
     const clock = Number(reply.next().text);
     const outcomes = reply.next().bytes.toBuffer();
-    return { code, count, dropped, clock, outcomes, entry: reply.next().bytes.toBuffer() };
-  },
-};
-
-const CLEAR_REPLY = {
-  replyKinds: kindSet(ARRAY),
-  read: (reply: Reply): ClearReply => {
-    const cursor = reply.next().text;
-    const run = reply.next().text;
-    const outcome = reply.next().integer as Outcome;
-    const dropped = reply.next().integer;
-    return { cursor, run, outcome, dropped, clock: Number(reply.next().text) };
+    const entry = reply.next().bytes.toBuffer();
+    const isMarked = reply.next().integer === 1;
+    const withoutRoom: number[] = [];
+    while (reply.next().kind === INTEGER) withoutRoom.push(reply.integer);
+    return { code, count, dropped, clock, outcomes, entry, isMarked, withoutRoom };
   },
 };
 
@@ -95,15 +95,20 @@ interface MergeReply {
   readonly clock: number;
   readonly outcomes: Buffer;
   readonly entry: Buffer;
+  /** Whether any key was marked. */
+  readonly isMarked: boolean;
+  /** By publisher of the call, the number of changes that got no mark. */
+  readonly withoutRoom: readonly number[];
 }
 
-const NO_REPLY = { dropped: 0, clock: 0, outcomes: Buffer.alloc(0), entry: Buffer.alloc(0) };
-
-interface ClearReply extends Pick<MergeReply, 'dropped' | 'clock'> {
-  readonly cursor: string;
-  readonly run: string;
-  readonly outcome: Outcome;
-}
+const NO_REPLY = {
+  dropped: 0,
+  clock: 0,
+  outcomes: NO_BYTES,
+  entry: NO_BYTES,
+  isMarked: false,
+  withoutRoom: [],
+};
 
 /** The result of compareChanges for an event, and the SHA-1 of the entry it was compared with. */
 interface Comparison {
@@ -121,6 +126,8 @@ interface MergeCall {
   readonly maps: readonly Buffer[];
   readonly areDeletes: boolean;
   readonly replicaCount: number;
+  /** The publishers that may forward events. */
+  readonly publishers: readonly MarkedPublisher[];
 }
 
 /** The result of a section while its partitions are merged. */
@@ -146,7 +153,7 @@ class SectionState {
   load(event: SourceEvent): Mutation {
     const { change } = this;
     this.section.load(event, change);
-    change.expiryMs = Math.min(change.expiryMs, EXPIRY_MS_MAX);
+    change.expiryMs = Math.min(change.expiryMs, END_MS_MAX);
     return change;
   }
 
@@ -160,35 +167,31 @@ class SectionState {
   }
 }
 
-interface MergesOptions
-  extends Pick<MergeOptions, 'tombstoneRetentionMs' | 'tombstonesMax' | 'onTombstonesDropped'> {
-  readonly dispatcher: Dispatcher;
-  readonly layout: Layout;
+interface MergesOptions extends Omit<MapClearsOptions, 'onClock'> {
   readonly time: ServerTime;
-  /** Replicas that must have a change of the map. */
-  replicaCount(map: Span): number;
 }
 
 export class RedisMerges implements SectionMerger {
   readonly #options: MergesOptions;
-  readonly #retentionSeconds: number;
-  /** Limit for the tombstones of a partition. */
-  readonly #limit: number;
+  /** Clears of maps, also those that are made here. */
+  readonly clears: MapClears;
   readonly #slices = new SharedSlices();
   readonly #header = new HeaderWriter();
   readonly #stored = new StoredValue();
   readonly #other = new Mutation();
   /** The latest number of a clock. */
   #clock = 0;
-  #droppedCount = 0;
   /** The clears that were merged last, oldest first: name and version. */
   readonly #clears = new Set<string>();
 
   constructor(options: MergesOptions) {
     this.#options = options;
-    const { tombstoneRetentionMs = 86_400_000, tombstonesMax = 1_000_000, layout } = options;
-    this.#retentionSeconds = Math.ceil(tombstoneRetentionMs / 1000);
-    this.#limit = Math.ceil(tombstonesMax / layout.partitionCount);
+    this.clears = new MapClears({
+      ...options,
+      onClock: (clock) => {
+        this.#clock = Math.max(this.#clock, clock);
+      },
+    });
   }
 
   observe(version: Version): void {
@@ -227,7 +230,7 @@ export class RedisMerges implements SectionMerger {
 
   /** Removes tombstones of a partition that are too old or too many. Resolves also if that fails. */
   trim(partition: number): Promise<void> {
-    const { dispatcher, layout } = this.#options;
+    const { dispatcher, layout, tombstones } = this.#options;
     return new Promise((resolve) => {
       runStep(dispatcher, {
         partition,
@@ -238,11 +241,11 @@ export class RedisMerges implements SectionMerger {
           commands.span(layout.prefix(TOMBSTONES, partition));
           commands.span(layout.prefix(TOMBSTONE_ORDER, partition));
           commands.number(TRIM_STEPS);
-          commands.number(this.#retentionSeconds);
-          commands.number(this.#limit);
+          commands.number(tombstones.retentionSeconds);
+          commands.number(tombstones.count);
         },
         onDone: (dropped) => {
-          this.#onDropped(dropped);
+          tombstones.drop(dropped);
           resolve();
         },
         onFailed: () => resolve(),
@@ -284,7 +287,8 @@ export class RedisMerges implements SectionMerger {
       else if (reply.code === NUMBERS_PASSED) state.passedNumber = reply.count;
       else {
         this.#clock = Math.max(this.#clock, reply.clock);
-        this.#onDropped(reply.dropped);
+        this.#options.tombstones.drop(reply.dropped);
+        this.#noteMarks(partition, call, reply);
         state.notTaken.set(partition, reply.count);
         for (const [index, outcome] of reply.outcomes.entries()) {
           state.onMerged(call.events[index]!, outcome as Outcome | 0);
@@ -294,6 +298,14 @@ export class RedisMerges implements SectionMerger {
       if (reply.code === EQUAL_VERSIONS)
         comparison = this.#compare(state, events[at]!, reply.entry);
       if (reply.code === FOREIGN_ENTRY) state.failure ??= FOREIGN;
+    }
+  }
+
+  #noteMarks(partition: number, { publishers }: MergeCall, { isMarked, withoutRoom }: MergeReply) {
+    const { marking } = this.#options;
+    if (isMarked) marking.onMarked(partition);
+    for (const [index, count] of withoutRoom.entries()) {
+      for (let left = count; left > 0; left--) marking.onNotMarked(publishers[index]!);
     }
   }
 
@@ -312,6 +324,8 @@ export class RedisMerges implements SectionMerger {
     const indexes = new Map<string, number>();
     const mapIndexes: number[] = [];
     let areDeletes = true;
+    const { marking } = this.#options;
+    const publishers = new Set<MarkedPublisher>();
     let replicaCount = 0;
     let bytes = 0;
     let end = from;
@@ -327,10 +341,21 @@ export class RedisMerges implements SectionMerger {
         index = maps.push(name.toBuffer()) - 1;
         indexes.set(text, index);
         replicaCount = Math.max(replicaCount, this.#options.replicaCount(name));
+        const reference = marking.of(name)?.reference;
+        if (reference?.republishing) {
+          for (const each of reference.publishers) if (each.isMarking) publishers.add(each);
+        }
       }
       mapIndexes.push(index);
     }
-    return { events: events.slice(from, end), mapIndexes, maps, areDeletes, replicaCount };
+    return {
+      events: events.slice(from, end),
+      mapIndexes,
+      maps,
+      areDeletes,
+      replicaCount,
+      publishers: [...publishers],
+    };
   }
 
   /** Resolves with the reply, or the failure. */
@@ -358,13 +383,15 @@ export class RedisMerges implements SectionMerger {
     commands: CommandBuffer,
     state: SectionState,
     partition: number,
-    { events, mapIndexes, maps, areDeletes }: MergeCall,
+    call: MergeCall,
     { order, sha }: Comparison,
   ): void {
-    const { layout } = this.#options;
+    const { layout, tombstones, marking } = this.#options;
+    const { events, mapIndexes, maps, areDeletes, publishers } = call;
     const { epoch, firstNumber, syncBegan } = state.section;
     const { headerWith } = areDeletes ? MERGE_DELETES : MERGE;
-    commands.begin(headerWith(maps.length + 4 * events.length, 2 * maps.length));
+    const more = maps.length + publishers.length + 4 * events.length;
+    commands.begin(headerWith(more, 2 * maps.length + publishers.length));
     for (const kind of [TOMBSTONES, TOMBSTONE_ORDER, CLOCK] as const) {
       commands.span(layout.prefix(kind, partition));
     }
@@ -374,17 +401,21 @@ export class RedisMerges implements SectionMerger {
       commands.bytes(layout.key(MAP, partition, map));
       commands.bytes(layout.key(EXPIRIES, partition, map));
     }
+    for (const { name } of publishers) commands.bytes(layout.key(MARKED, partition, name));
     commands.number(epoch);
     commands.number(firstNumber);
-    commands.bytes(versionBytes(syncBegan));
-    commands.number(this.#retentionSeconds);
-    commands.number(this.#limit);
+    commands.bytes(versionBytes([syncBegan]));
+    commands.number(tombstones.retentionSeconds);
+    commands.number(tombstones.count);
     commands.number(order);
     commands.text(sha);
+    commands.number(marking.nextNumber());
+    commands.number(publishers.length);
     for (const map of maps) commands.bytes(map);
-    const numbers = Buffer.alloc(NUMBERS_BYTES);
+    for (const { partitionCapacity } of publishers) commands.number(partitionCapacity);
+    const numbers = Buffer.alloc(NUMBERS_BYTES + publishers.length);
     for (const [index, event] of events.entries()) {
-      this.#writeEvent(commands, state.load(event), event, numbers, mapIndexes[index]! + 1);
+      this.#writeEvent(commands, state.load(event), event, numbers, mapIndexes[index]! + 1, call);
     }
   }
 
@@ -394,16 +425,19 @@ export class RedisMerges implements SectionMerger {
     { number, policy }: SourceEvent,
     numbers: Buffer,
     map: number,
+    { publishers }: MergeCall,
   ): void {
-    const { key, value, version, maker, operation, expiryMs, maxIdleSeconds } = change;
+    const { name, key, value, version, maker, operation, expiryMs, maxIdleSeconds, path } = change;
+    const reference = this.#options.marking.of(name)?.reference;
+    const keptPath = reference === undefined ? NO_SPAN : path;
     const life = lifeOf(this.#options.time.wall(), expiryMs, maxIdleSeconds);
     commands.span(key);
     if (operation === SET) {
-      const head = this.#header.write(version, life, change.contentType, maker);
+      const head = this.#header.write(version, life, change.contentType, maker, keptPath);
       commands.bytes(head.bytes.subarray(0, head.length));
       commands.span(value);
     } else {
-      commands.text('');
+      commands.bytes(reference === undefined ? NO_BYTES : originOf(maker, path));
       commands.text('');
     }
     numbers.writeInt32BE(version.high, 0);
@@ -415,7 +449,15 @@ export class RedisMerges implements SectionMerger {
     numbers.writeDoubleBE(number, 16);
     numbers.writeDoubleBE(operation === SET ? life.endMs : 0, 24);
     numbers.writeDoubleBE(expiryMs, 32);
-    commands.bytes(numbers);
+    let end = NUMBERS_BYTES;
+    if (reference?.republishing && reference.accepts(key) && path.length < PATH_BYTES_MAX) {
+      for (const [index, publisher] of publishers.entries()) {
+        if (reference.publishers.includes(publisher) && mayForward(publisher, path)) {
+          numbers[end++] = index + 1;
+        }
+      }
+    }
+    commands.bytes(numbers.subarray(0, end));
   }
 
   /** Compares the event with the entry, which has the same version. */
@@ -437,21 +479,20 @@ export class RedisMerges implements SectionMerger {
   }
 
   async #clear(state: SectionState, event: SourceEvent): Promise<void> {
-    const { name, version } = state.load(event);
+    const { name, version, path } = state.load(event);
     const map = name.toBuffer();
-    const bytes = versionBytes(version);
-    const text = `${bytes.toString('latin1')}${map.toString('latin1')}`;
+    const text = `${versionBytes([version]).toString('latin1')}${map.toString('latin1')}`;
     let outcome: Outcome = KNOWN;
     if (!this.#clears.has(text)) {
-      const { partitionCount } = this.#options.layout;
-      let partition = 0;
-      await atOnce(PARTITIONS_AT_ONCE, async () => {
-        if (state.isOver || partition === partitionCount) return false;
-        const found = await this.#clearPartition(state, partition++, map, bytes);
-        if (found === APPLIED || outcome === KNOWN) outcome = found;
-        return true;
-      });
-      if (state.isOver) return;
+      const reference = this.#options.marking.of(name)?.reference;
+      const origin = reference === undefined ? NO_BYTES : originOf(0, path);
+      const clear = { map, version: new Version().copyFrom(version), origin };
+      const ended = await this.clears.merge(clear, reference);
+      if (typeof ended === 'object') {
+        state.failure ??= ended.failure;
+        return;
+      }
+      outcome = ended;
       this.#clears.add(text);
       for (const oldest of this.#clears) {
         if (this.#clears.size <= CLEARS_KEPT) break;
@@ -460,57 +501,11 @@ export class RedisMerges implements SectionMerger {
     }
     state.onMerged(event, outcome);
   }
+}
 
-  /** Resolves with the outcome in the partition. */
-  async #clearPartition(
-    state: SectionState,
-    partition: number,
-    map: Buffer,
-    version: Buffer,
-  ): Promise<Outcome> {
-    const { dispatcher, layout, replicaCount } = this.#options;
-    const count = replicaCount(Span.of(map));
-    let place: Pick<ClearReply, 'cursor' | 'run'> = { cursor: '0', run: '' };
-    for (;;) {
-      const { cursor, run } = place;
-      const reply = await new Promise<ClearReply | Failure>((resolve) => {
-        runStep<ClearReply>(dispatcher, {
-          partition,
-          traits: { replicaCount: count, isReplicated: count > 0, isRepeatable: true },
-          reading: CLEAR_REPLY,
-          write: (commands) => {
-            commands.begin(MERGE_CLEAR.header);
-            for (const kind of [TOMBSTONES, TOMBSTONE_ORDER, CLOCK] as const) {
-              commands.span(layout.prefix(kind, partition));
-            }
-            commands.bytes(layout.key(MAP, partition, map));
-            commands.bytes(map);
-            commands.bytes(version);
-            commands.number(this.#retentionSeconds);
-            commands.number(this.#limit);
-            commands.text(cursor);
-            commands.text(run);
-          },
-          onDone: resolve,
-          onFailed: resolve,
-        });
-      });
-      if (typeof reply === 'number') {
-        state.failure ??= reply;
-        return OUTDATED;
-      }
-      this.#clock = Math.max(this.#clock, reply.clock);
-      this.#onDropped(reply.dropped);
-      if (reply.cursor === '0') return reply.outcome;
-      place = reply;
-    }
-  }
-
-  #onDropped(count: number): void {
-    if (count === 0) return;
-    this.#droppedCount += count;
-    this.#options.onTombstonesDropped?.(this.#droppedCount);
-  }
+/** Returns whether a change with the path is marked for the publisher. */
+function mayForward({ targetDataSet }: MarkedPublisher, path: Span): boolean {
+  return targetDataSet === undefined || !hasDataSet(path, targetDataSet);
 }
 
 /** Runs that many calls of `step` at the same time, again and again, until one resolves with false. */
@@ -519,13 +514,6 @@ async function atOnce(count: number, step: () => Promise<boolean>): Promise<void
     while (await step());
   };
   await Promise.all(Array.from({ length: count }, run));
-}
-
-function versionBytes({ high, low }: Version): Buffer {
-  const bytes = Buffer.alloc(8);
-  bytes.writeInt32BE(high, 0);
-  bytes.writeInt32BE(low, 4);
-  return bytes;
 }
 
 /** Returns the name of a lane in its key. */

@@ -38,7 +38,7 @@ class RedisResult implements OperationResult {
   wasPresent = false;
   timeToLiveMs = 0;
   maxIdleSeconds = 0;
-  readonly veto = 0;
+  veto = 0;
   reason: Reason | 0 = 0;
   #source: Source | undefined;
 
@@ -55,6 +55,7 @@ class RedisResult implements OperationResult {
     this.timeToLiveMs = 0;
     this.maxIdleSeconds = 0;
     this.reason = 0;
+    this.veto = 0;
     this.#source = source;
     return this;
   }

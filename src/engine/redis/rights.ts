@@ -12,6 +12,7 @@ import { addressText } from '../../base/server-address.ts';
 import { type ControlConnection, type ReplyValue, ServerError } from './control-connection.ts';
 import { errorKind, NO_RIGHT } from './error-reply.ts';
 import {
+  CLEARS,
   CLOCK,
   EXPIRIES,
   EXPIRING,
@@ -20,6 +21,7 @@ import {
   type KeyKind,
   type Layout,
   MAP,
+  MARKED,
   MARKS,
   QUEUE,
   RETURNED,
@@ -67,6 +69,8 @@ const OF_KEYS: readonly (readonly [KeyKind, string])[] = [
   [TOMBSTONES, 'HDEL HGET HLEN HSET'],
   [TOMBSTONE_ORDER, 'LINDEX LLEN LPOP RPUSH'],
   [SOURCE, 'GET SET'],
+  [MARKED, 'UNLINK ZADD ZCARD ZRANGEBYSCORE ZREMRANGEBYSCORE ZSCORE'],
+  [CLEARS, 'HDEL HGET HKEYS HSET'],
 ];
 const OF_RECORD = 'HDEL HGET HINCRBY HSET';
 
@@ -87,6 +91,7 @@ const ARGUMENT_COUNTS: Readonly<Record<string, number>> = {
   ZCOUNT: 2,
   ZRANGE: 2,
   ZRANGEBYSCORE: 2,
+  ZREMRANGEBYSCORE: 2,
 };
 
 /**

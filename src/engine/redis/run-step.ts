@@ -8,12 +8,21 @@ import { type Failure, UNCONFIRMED } from './failure.ts';
 import { Operation } from './operation.ts';
 import { ARRAY, BULK, INTEGER, kindSet, type Reply } from './reply.ts';
 
-type Traits = Partial<
-  Pick<Operation, 'isChange' | 'isRepeatable' | 'changesData' | 'isReplicated' | 'replicaCount'>
+export type Traits = Partial<
+  Pick<
+    Operation,
+    | 'isChange'
+    | 'isRepeatable'
+    | 'changesData'
+    | 'isReplicated'
+    | 'replicaCount'
+    | 'era'
+    | 'isSequel'
+  >
 >;
 
 /** How the reply is read. */
-interface Reading<Value> {
+export interface Reading<Value> {
   readonly replyKinds: number;
   read(reply: Reply, operation: Operation<undefined>): Value;
 }

@@ -7,9 +7,9 @@ import { createHash } from 'node:crypto';
 import type { ViewedBytes } from '../../base/copy-bytes.ts';
 import { header } from './command-buffer.ts';
 
-/** Commands that write, and the functions of queue-scripts.ts and merge-scripts.ts that do. */
+/** Commands that write, and the functions that do. Moving a partition's clock changes nothing. */
 const WRITE =
-  /redis\.p?call\('(?:SET|HSET|HDEL|HINCRBY|ZADD|ZREM|ZPOPMIN|LPOP|RPUSH|UNLINK)'|\b(?:wake|drop|bury|trim)\(/;
+  /redis\.p?call\('(?:SET|HSET|HDEL|HINCRBY|ZADD|ZREM|ZPOPMIN|LPOP|RPUSH|UNLINK)'|\b(?:wake|drop|bury|buryExpired|trim|addMarks)\(/;
 /** How an error reports the line of a script. Redis also names the script; Valkey 9 does not. */
 const FAILED_AT = / script: .*on @user_script:(\d+)/;
 
@@ -73,12 +73,15 @@ function shaOf(source: string): string {
 export function script(source: string, keyCount: number, argumentCount: number): Script {
   const sha = shaOf(source);
   const headers: ViewedBytes[] = [];
+  /** By the number of keys that are added, if there are as many arguments more. */
+  const headersWithKeys: ViewedBytes[] = [];
   const made = (more: number, keys: number): ViewedBytes =>
     header(3 + keys + argumentCount + more, 'EVALSHA', sha, `${keys}`);
   const headerWith = (more: number, moreKeys = 0): ViewedBytes => {
-    if (moreKeys > 0) return made(more, keyCount + moreKeys);
-    headers[more] ??= made(more, keyCount);
-    return headers[more];
+    if (moreKeys > 0 && moreKeys !== more) return made(more, keyCount + moreKeys);
+    const known = moreKeys > 0 ? headersWithKeys : headers;
+    known[more] ??= made(more, keyCount + moreKeys);
+    return known[more];
   };
   return { source, header: headerWith(0), headerWith };
 }

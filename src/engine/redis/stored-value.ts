@@ -6,13 +6,13 @@
  * one, otherwise its length in 2 bytes and its text.
  *
  * In format 2, of an entry that another data set sent, the origin follows: the maker of the version
- * (../mutation.ts), 4 bytes; the number of data sets in the path, one byte, and their ids, 16 bytes
- * each. Format 1 has no origin: this data set has generated the version.
- * Tested by redis-engine.spec.ts.
+ * (../mutation.ts), 4 bytes, zero for this data set; the number of data sets in the path, one byte, and
+ * their ids, 16 bytes each. The path is kept in maps that have a reference to a replication. Format 1
+ * has no origin: this data set has generated the version. Tested by redis-engine.spec.ts.
  */
 import { ViewedBytes } from '../../base/copy-bytes.ts';
-import { Span } from '../../base/span.ts';
-import { DATA_SET_ID_BYTES } from '../mutation.ts';
+import { NO_BYTES, Span } from '../../base/span.ts';
+import { DATA_SET_ID_BYTES, PATH_LENGTH_MAX } from '../mutation.ts';
 import type { Version } from '../version.ts';
 
 const FORMAT = 1 << 4;
@@ -34,7 +34,9 @@ const TYPE_LENGTH_BYTES = 2;
 const MAKER_BYTES = 4;
 /** Bytes of an origin without a path. */
 const ORIGIN_BYTES = MAKER_BYTES + 1;
-const HEADER_BYTES_MAX = NUMBER_END + LIFE_BYTES + TYPE_LENGTH_BYTES + 65535 + ORIGIN_BYTES;
+const ORIGIN_BYTES_MAX = ORIGIN_BYTES + PATH_LENGTH_MAX * DATA_SET_ID_BYTES;
+const HEADER_BYTES_MAX = NUMBER_END + LIFE_BYTES + TYPE_LENGTH_BYTES + 65535 + ORIGIN_BYTES_MAX;
+const NO_PATH = new Span();
 
 /** Common types, numbered from 1. Part of the format: types may only be added at the end. */
 const COMMON_TYPES = [
@@ -67,7 +69,7 @@ export class HeaderWriter {
    * The content type has up to 65,535 bytes. `maker`: the data set that has generated the version; 0
    * for this one.
    */
-  write(version: Version, life: Life, contentType: Span, maker = 0): this {
+  write(version: Version, life: Life, contentType: Span, maker = 0, path = NO_PATH): this {
     const { bytes, view } = this;
     let flags = FORMAT;
     view.setInt32(VERSION_AT, version.high);
@@ -75,15 +77,12 @@ export class HeaderWriter {
     this.length = NUMBER_END;
     if (life.endMs !== 0) flags |= this.#writeLife(life);
     if (contentType.length > 0) flags |= this.#writeType(contentType);
-    if (maker !== 0) flags += this.#writeOrigin(maker);
+    if (maker !== 0 || path.length > 0) {
+      this.length = writeOrigin(bytes, this.length, maker, path);
+      flags += WITH_ORIGIN - FORMAT;
+    }
     bytes[0] = flags;
     return this;
-  }
-
-  #writeOrigin(maker: number): number {
-    this.length = this.bytes.writeInt32LE(maker, this.length);
-    this.bytes[this.length++] = 0;
-    return WITH_ORIGIN - FORMAT;
   }
 
   #writeLife({ endMs, maxIdleSeconds, lastMs }: Life): number {
@@ -106,6 +105,21 @@ export class HeaderWriter {
     this.length += contentType.bytes.copy(bytes, this.length, contentType.start, contentType.end);
     return OTHER_TYPE;
   }
+}
+
+/** Writes an origin. Returns the offset after it. */
+function writeOrigin(bytes: Buffer, at: number, maker: number, path: Span): number {
+  const pathAt = bytes.writeInt32LE(maker, at);
+  bytes[pathAt] = path.length / DATA_SET_ID_BYTES;
+  return pathAt + 1 + path.bytes.copy(bytes, pathAt + 1, path.start, path.end);
+}
+
+/** Returns the origin of a removal; empty if this data set has made it. */
+export function originOf(maker: number, path: Span): Buffer {
+  if (maker === 0 && path.length === 0) return NO_BYTES;
+  const origin = Buffer.alloc(ORIGIN_BYTES + path.length);
+  writeOrigin(origin, 0, maker, path);
+  return origin;
 }
 
 /** When an entry expires; times in ms since 1970. */
@@ -136,6 +150,9 @@ export class StoredValue implements Life {
   lastMs = 0;
   versionHigh = 0;
   versionLow = 0;
+  /** See HeaderWriter. */
+  maker = 0;
+  readonly path = new Span();
 
   /** Returns false if the bytes have another format. */
   read({ bytes, view, start, end }: Span): boolean {
@@ -154,9 +171,9 @@ export class StoredValue implements Life {
     }
     if ((flags & OTHER_TYPE) !== 0 && end - at < TYPE_LENGTH_BYTES) return false;
     at = this.#readType(bytes, at, flags);
-    if (format === WITH_ORIGIN && at + ORIGIN_BYTES <= end) {
-      at += ORIGIN_BYTES + DATA_SET_ID_BYTES * bytes[at + MAKER_BYTES]!;
-    } else if (format === WITH_ORIGIN) return false;
+    this.maker = 0;
+    if (this.path.end > 0) this.path.clear();
+    if (format === WITH_ORIGIN) at = readOrigin(bytes, at, end, this);
     if (at > end) return false;
     this.value.setViewed(bytes, view, at, end);
     return true;
@@ -187,6 +204,21 @@ export class StoredValue implements Life {
     this.contentType.set(bytes, start, end);
     return end;
   }
+}
+
+/** Sets maker and path to those of an origin. Returns the offset after it, more than `end` if invalid. */
+export function readOrigin(
+  bytes: Buffer,
+  at: number,
+  end: number,
+  to: { maker: number; readonly path: Span },
+): number {
+  const pathAt = at + ORIGIN_BYTES;
+  if (pathAt > end) return Number.POSITIVE_INFINITY;
+  const pathEnd = pathAt + DATA_SET_ID_BYTES * bytes[pathAt - 1]!;
+  to.maker = bytes.readInt32LE(at);
+  if (pathEnd > pathAt) to.path.set(bytes, pathAt, pathEnd);
+  return pathEnd;
 }
 
 /** Returns 0 if the type is not a common one. */
