@@ -1,6 +1,6 @@
 /**
- * Covers src/wan/server-sections.ts, src/wan/section-applier.ts and src/wan/shared-wan.ts. Two members
- * of a cluster on a fake server receive messages of other clusters.
+ * Covers src/wan/server-sections.ts, src/wan/section-applier.ts, src/wan/received-path.ts and
+ * src/wan/shared-wan.ts. Two members of a cluster on a fake server receive messages of other clusters.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -13,7 +13,7 @@ import {
   PUT_IF_ABSENT,
 } from '../../src/engine/merge-policy.ts';
 import { DELETE, type Mutation, SET } from '../../src/engine/mutation.ts';
-import type { RedisEngineOptions } from '../../src/engine/redis/redis-engine.ts';
+import type { RedisEngine, RedisEngineOptions } from '../../src/engine/redis/redis-engine.ts';
 import { Version } from '../../src/engine/version.ts';
 import { handshakeMessage } from '../../src/wan/batch.ts';
 import { BATCH, HEAD_BYTES, sealPlain } from '../../src/wan/message-format.ts';
@@ -21,7 +21,8 @@ import { SharedWan } from '../../src/wan/shared-wan.ts';
 // Loaded before: the fake time does not wait for files.
 import '../../src/wan/server-sections.ts';
 import '../../src/wan/wan-receiver.ts';
-import { Asker } from '../engine/results.ts';
+import { allWaiting, publisherOf, referencesTo } from '../engine/marked.ts';
+import { Asker, span } from '../engine/results.ts';
 import { copyOf } from '../engine/sinks.ts';
 import { FakeServer } from '../world/fake-server.ts';
 import { World } from '../world/world.ts';
@@ -286,6 +287,23 @@ test('a change whose version this cluster has generated is its own again', async
       .flatMap((name) => [...server.data.get(name, 'hash')!])
       .map(([key, value]) => `${key} ${value.charCodeAt(0) >> 4}`);
     assert.deepEqual(formats.sort(), ['other 2', 'own 1']);
+  });
+});
+
+test('a map with a reference keeps the path of a change, with the sender', async () => {
+  await receiving(async ({ dataSetId, asker, receive }) => {
+    const engine = asker.engine as RedisEngine;
+    const publisher = publisherOf('p');
+    engine.setReferences(referencesTo([publisher]));
+    const [first, second] = sets('first', 'second');
+    first!.path.clear();
+    second!.path.copyFrom(span('other data set 1'));
+    const batch = batchOf([first!, second!], dataSetId, { laneCount: 1 });
+    assert.deepEqual((await receive(sealed(batch))).figures, [0, 2, 0, 0]);
+    const waiting = await allWaiting(engine, publisher);
+    const paths = waiting.map(({ entry }) => entry!.path.toBuffer().toString('latin1'));
+    const sender = SENDER.toString('latin1');
+    assert.deepEqual(paths.sort(), [sender, `other data set 1${sender}`].sort());
   });
 });
 

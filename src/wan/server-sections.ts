@@ -14,6 +14,7 @@ import type { SectionMerger, SourceEvent } from '../engine/section-merger.ts';
 import type { Version } from '../engine/version.ts';
 import { readEvent } from './event-codec.ts';
 import { numberAt } from './received-batch.ts';
+import { ReceivedPath } from './received-path.ts';
 import {
   ALL_APPLIED,
   NO_MEMORY,
@@ -61,6 +62,7 @@ export class ServerSections implements SectionApplier {
     if (!this.#parts.acceptsWrites()) return { done: 0, reason: PASSIVE };
     const { events, rejectedCount } = await this.#eventsOf(work);
     work.assertCurrent();
+    const path = new ReceivedPath();
     const { outcome, notTakenCount, laterEpoch, passedNumber } =
       await this.#parts.engine.mergeSection({
         source: sender,
@@ -73,6 +75,7 @@ export class ServerSections implements SectionApplier {
         load: ({ at }, change) => {
           readEvent(batch.payload, at, end, change);
           setMaker(change, sender, this.#own);
+          path.append(change.path, sender);
         },
       });
     if (laterEpoch !== undefined) {

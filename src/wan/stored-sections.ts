@@ -6,7 +6,6 @@
  */
 import { EVERY_PARTITION } from '../base/partition-number.ts';
 import type { SharedSlices } from '../base/slices.ts';
-import type { Span } from '../base/span.ts';
 import { hasDataSet, policyAt } from '../engine/change-codec.ts';
 import {
   APPLIED,
@@ -18,17 +17,11 @@ import {
   type Receiver,
 } from '../engine/engine.ts';
 import type { MergePolicy } from '../engine/merge-policy.ts';
-import {
-  CLEAR,
-  DATA_SET_ID_BYTES,
-  FROM_SOURCE,
-  Mutation,
-  makerOf,
-  PATH_LENGTH_MAX,
-} from '../engine/mutation.ts';
+import { CLEAR, FROM_SOURCE, Mutation, makerOf } from '../engine/mutation.ts';
 import type { Version } from '../engine/version.ts';
 import { readEvent } from './event-codec.ts';
 import { numberAt } from './received-batch.ts';
+import { ReceivedPath } from './received-path.ts';
 import {
   ALL_APPLIED,
   ENGINE_CLOSED,
@@ -56,8 +49,7 @@ export class StoredSections implements SectionApplier, Receiver {
   readonly #parts: StoredSectionsParts;
   readonly #slices: SharedSlices;
   readonly #change = new Mutation();
-  /** The path of the change: that of the event, then the sender. */
-  readonly #path = Buffer.alloc(PATH_LENGTH_MAX * DATA_SET_ID_BYTES);
+  readonly #path = new ReceivedPath();
   /** The result of the current merge. */
   #reason = ALL_APPLIED;
   #isKnown = false;
@@ -127,9 +119,7 @@ export class StoredSections implements SectionApplier, Receiver {
     const { path } = change;
     setMaker(change, sender, this.#own);
     this.#isOutdated = false;
-    // Most changes were made by the sender itself.
-    if (path.length === 0) path.set(sender, 0, DATA_SET_ID_BYTES);
-    else this.#appendSender(path, sender);
+    this.#path.append(path, sender);
     if (hasDataSet(path, dataSetId)) return ALL_APPLIED;
     change.origin = FROM_SOURCE;
     this.#reason = ENGINE_CLOSED;
@@ -140,13 +130,6 @@ export class StoredSections implements SectionApplier, Receiver {
       onKnown(change);
     }
     return this.#reason;
-  }
-
-  /** Appends the sender to the path. */
-  #appendSender(path: Span, sender: Buffer): void {
-    path.bytes.copy(this.#path, 0, path.start, path.end);
-    sender.copy(this.#path, path.length);
-    path.set(this.#path, 0, path.length + DATA_SET_ID_BYTES);
   }
 }
 
