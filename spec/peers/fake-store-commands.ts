@@ -11,6 +11,19 @@ import {
   TOUCH,
 } from '../../src/engine/redis/map-scripts.ts';
 import {
+  ADD_MARKED,
+  CONFIRM_READ,
+  DELETE_MARKED,
+  END_CLEAR,
+  NOTE_CLEAR,
+  READ_WAITING,
+  SET_MARKED,
+  SET_MARKED_IF,
+  SWEEP_MARKED,
+} from '../../src/engine/redis/marked-scripts.ts';
+import { CLEAR_MAP } from '../../src/engine/redis/merge-scripts.ts';
+import { setVersion } from '../../src/engine/redis/partition-clock.ts';
+import {
   COUNT,
   GIVE_BACK,
   HOLD_DIGITS,
@@ -22,14 +35,17 @@ import {
 } from '../../src/engine/redis/queue-scripts.ts';
 import { LIST_ENTRIES } from '../../src/engine/redis/scan-script.ts';
 import type { Script } from '../../src/engine/redis/scripts.ts';
+import { Version } from '../../src/engine/version.ts';
 import { shaOf } from '../world/fake-scripts.ts';
 import type { FakeServer } from '../world/fake-server.ts';
-import { CommandPair } from './command-pair.ts';
+import { CommandPair, type PlainReply } from './command-pair.ts';
 
 const SCRIPTS = [
   ...[SET_WITH_END, SET_IF, ADD, DELETE_IF, SWEEP, PURGE, TOUCH],
   ...[OFFER, PEEK, COUNT, TAKE, REMOVE, GIVE_BACK, PUT_OUT],
   LIST_ENTRIES,
+  ...[SET_MARKED, SET_MARKED_IF, ADD_MARKED, DELETE_MARKED, SWEEP_MARKED],
+  ...[NOTE_CLEAR, CLEAR_MAP, END_CLEAR, READ_WAITING, CONFIRM_READ],
 ];
 /** Number of names of each kind: few, so that commands meet the data of others. */
 const NAMES = 3;
@@ -37,6 +53,9 @@ const FIELDS = 9;
 const HOLDS = 30;
 const PAST_MS = 1_000_000_000_000;
 const FUTURE_MS = 200_000_000_000_000;
+/** A time in microseconds, as the clock of a partition counts it. */
+const CLOCK_MICROS = 1_700_000_000_000_000;
+const [READING, CLEARING] = [READ_WAITING, CLEAR_MAP].map(({ source }) => shaOf(source));
 /** Commands whose replies have no order. */
 const UNORDERED = ['HKEYS', shaOf(PUT_OUT.source)];
 
@@ -56,9 +75,12 @@ export async function commandRound(
         const [, sha = ''] = words;
         const isOrdered = !UNORDERED.some((name) => name === words[0] || name === sha);
         const [own, real] = await pair.send(words);
-        const replies = [own, real].map((reply) =>
-          isOrdered || !Array.isArray(reply) ? reply : [...reply].sort(),
-        );
+        const replies = [own, real].map((reply) => {
+          if (sha === READING && Array.isArray(reply)) return reply.map(withoutTime);
+          // The name of the server's run follows the cursor.
+          if (sha === CLEARING && Array.isArray(reply)) return reply.toSpliced(1, 1);
+          return isOrdered || !Array.isArray(reply) ? reply : [...reply].sort();
+        });
         assert.deepEqual(replies[0], replies[1], JSON.stringify(words));
       }
     }
@@ -66,6 +88,12 @@ export async function commandRound(
     pair.end();
   }
   return pair.count;
+}
+
+/** Returns an entry, or a tombstone without the time at which it was made. */
+function withoutTime(value: PlainReply, index: number): PlainReply {
+  if (index % 2 === 0 || typeof value !== 'string') return value;
+  return value.slice(0, 8) + value.slice(12);
 }
 
 class RandomCommands {
@@ -79,10 +107,11 @@ class RandomCommands {
 
   /** Returns a command, or several that belong together. */
   next(): string[][] {
-    const kind = this.#random.below(10);
+    const kind = this.#random.below(13);
     if (kind < 3) return [this.#plain()];
     if (kind < 6) return [this.#ofMap()];
-    return kind < 9 ? this.#ofQueue() : this.#ofList();
+    if (kind < 9) return this.#ofQueue();
+    return kind < 10 ? this.#ofList() : this.#ofMarks();
   }
 
   #chosen<Item>(items: readonly Item[]): Item {
@@ -111,6 +140,15 @@ class RandomCommands {
 
   #version(): string {
     return `version${this.#random.below(3)}`;
+  }
+
+  /** A version near those of the clock. */
+  #ofClock(): string {
+    const { high, low } = setVersion(new Version(), CLOCK_MICROS + this.#random.below(2000));
+    const bytes = Buffer.alloc(8);
+    bytes.writeInt32BE(high, 0);
+    bytes.writeInt32BE(low, 4);
+    return bytes.toString('latin1');
   }
 
   /** A time in the past or in the future, in ms. */
@@ -156,6 +194,10 @@ class RandomCommands {
       // A key of another type.
       ['RPUSH', anyKey, this.#item()],
       ['ZCARD', anyKey],
+      ['ZSCORE', set, field],
+      ['ZREMRANGEBYSCORE', set, `${PAST_MS}`, `${this.#time()}`],
+      ['ZRANGEBYSCORE', set, `(${this.#time()}`, '+inf', 'WITHSCORES', 'LIMIT', '0', '3'],
+      ['SET', this.#chosen(['clock', anyKey]), `${CLOCK_MICROS}`, 'GET'],
       ['ZADD', set, `${this.#time()}`, field, `${this.#time()}`, this.#field()],
       ['ZADD', set, 'LT', `${this.#time()}`, field],
       ['ZADD', set, 'x', field],
@@ -204,6 +246,80 @@ class RandomCommands {
       this.#call(PURGE, keys, '0', limit, `${name}`),
       this.#call(TOUCH, keys.slice(0, 2), ...touched),
     ]);
+  }
+
+  /** Commands of changes that are marked, on keys of their own. */
+  #ofMarks(): string[][] {
+    const map = `${this.#random.below(2)}`;
+    const mapKeys = [`own${map}`, `own ends${map}`, 'own maps'];
+    const [hash = ''] = mapKeys;
+    const tombstones = ['tombstones', 'order'];
+    const field = this.#field();
+    const endMs = this.#time();
+    const time = `${CLOCK_MICROS + this.#random.below(2000)}`;
+    const sets = ['marks0', 'marks1', 'marks2'].slice(this.#random.below(3));
+    const rooms = sets.map(() => this.#chosen(['3', '-3', '100', '100']));
+    const versions = `${this.#ofClock()}${this.#ofClock()}`;
+    const condition = [this.#chosen(['', '', '0', '1']), this.#chosen(['*', versions]), ''];
+    const limits = ['86400', this.#chosen(['2', '100'])];
+    const value = `${this.#value(endMs)[0]}${this.#ofClock()}${this.#value(endMs).slice(9)}`;
+    const [by = ''] = this.#addition(0);
+    const prefix = `1:${map}`;
+    const origin = this.#chosen(['', 'makr\0', `makr\x01${'i'.repeat(16)}`]);
+    const cursor = ['0', ''];
+    const clearing = [map, this.#ofClock(), ...limits, origin];
+    const read = [this.#field(), this.#field(), ''].flatMap((key) => ['1', '3', `${prefix}${key}`]);
+    const setIf = [field, value, `${endMs}`, ...condition, map, time, ...limits, ...rooms];
+    const marked = ['clock', ...tombstones, ...sets];
+    return [
+      this.#chosen([
+        this.#call(SET_MARKED, [hash, 'clock', ...sets], field, value, prefix, time, ...rooms),
+        this.#call(SET_MARKED_IF, [...mapKeys, ...marked], ...setIf),
+        this.#call(
+          ADD_MARKED,
+          [...mapKeys, 'sums', ...marked],
+          ...[
+            field,
+            by,
+            this.#ofClock(),
+            map,
+            `\x11${this.#ofClock()}\x01`,
+            '0',
+            time,
+            ...limits,
+            ...rooms,
+          ],
+        ),
+        this.#call(
+          DELETE_MARKED,
+          [hash, ...marked],
+          ...[field, ...condition, this.#ofClock(), prefix, time, ...limits, ...rooms],
+        ),
+        this.#call(SWEEP_MARKED, [...mapKeys, ...tombstones], '2', map, ...limits),
+        ['HSET', hash, field, `\x20${this.#ofClock()}makr\x01${'i'.repeat(16)}7`],
+        ['HSET', hash, field, `\x10${this.#ofClock()}${this.#numeric().slice(9)}`],
+      ]),
+      this.#chosen([
+        this.#call(
+          NOTE_CLEAR,
+          ['notes', ...tombstones, ...sets],
+          map,
+          this.#ofClock(),
+          origin,
+          ...rooms,
+        ),
+        this.#call(CLEAR_MAP, [...tombstones, 'clock', hash], ...clearing, '0', ...cursor),
+        this.#call(CLEAR_MAP, [...tombstones, 'clock', hash], ...clearing, time, ...cursor),
+        this.#call(END_CLEAR, ['notes', 'clock', ...sets], map, this.#ofClock(), time, ...rooms),
+        this.#call(READ_WAITING, ['tombstones', hash], this.#chosen(['20', '500']), '60', ...read),
+        this.#call(CONFIRM_READ, ['clock']),
+        ['ZRANGE', this.#chosen(['marks0', 'marks1', 'marks2']), '0', '-1', 'WITHSCORES'],
+        ['GET', 'clock'],
+        ['HKEYS', 'tombstones'],
+        ['LLEN', 'order'],
+        ['UNLINK', this.#chosen(['clock', 'marks0', 'marks1', 'marks2', 'notes', 'clock'])],
+      ]),
+    ];
   }
 
   /** Commands on a compact hash, which any server returns as a whole and in the same order. */
