@@ -19,6 +19,7 @@ import {
   READ_WAITING,
   SET_MARKED,
   SET_MARKED_IF,
+  SET_MARKED_ONCE,
   SWEEP_MARKED,
 } from '../../src/engine/redis/marked-scripts.ts';
 import { CLEAR_MAP } from '../../src/engine/redis/merge-scripts.ts';
@@ -44,7 +45,7 @@ const SCRIPTS = [
   ...[SET_WITH_END, SET_IF, ADD, DELETE_IF, SWEEP, PURGE, TOUCH],
   ...[OFFER, PEEK, COUNT, TAKE, REMOVE, GIVE_BACK, PUT_OUT],
   LIST_ENTRIES,
-  ...[SET_MARKED, SET_MARKED_IF, ADD_MARKED, DELETE_MARKED, SWEEP_MARKED],
+  ...[SET_MARKED_ONCE, SET_MARKED, SET_MARKED_IF, ADD_MARKED, DELETE_MARKED, SWEEP_MARKED],
   ...[NOTE_CLEAR, CLEAR_MAP, END_CLEAR, READ_WAITING, CONFIRM_READ],
 ];
 /** Number of names of each kind: few, so that commands meet the data of others. */
@@ -273,6 +274,11 @@ class RandomCommands {
     const marked = ['clock', ...tombstones, ...sets];
     return [
       this.#chosen([
+        this.#call(
+          SET_MARKED_ONCE,
+          [hash, 'clock', 'marks2'],
+          ...[field, value, prefix, time, rooms[0] ?? '3'],
+        ),
         this.#call(SET_MARKED, [hash, 'clock', ...sets], field, value, prefix, time, ...rooms),
         this.#call(SET_MARKED_IF, [...mapKeys, ...marked], ...setIf),
         this.#call(

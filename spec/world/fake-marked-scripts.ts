@@ -9,6 +9,7 @@ import {
   REPLICATION_REFUSED,
   SET_MARKED,
   SET_MARKED_IF,
+  SET_MARKED_ONCE,
   SWEEP_MARKED,
 } from '../../src/engine/redis/marked-scripts.ts';
 import { setVersion } from '../../src/engine/redis/partition-clock.ts';
@@ -36,7 +37,8 @@ class FakeMarks {
   readonly #withoutRoom = new Set<number>();
   /** The version of the change if the clock has passed that of the member, otherwise empty. */
   later = '';
-  #number = '';
+  /** The number of the change. */
+  number = '';
 
   constructor(run: ScriptRun, keys: readonly string[], limits: readonly string[]) {
     this.#run = run;
@@ -59,10 +61,10 @@ class FakeMarks {
   tick(clock: string, number: string): void {
     const { call, text } = this.#run;
     const last = Number(text('SET', clock, number, 'GET') ?? 0);
-    this.#number = number;
+    this.number = number;
     if (last < Number(number)) return;
-    this.#number = `${last + 1}`;
-    call('SET', clock, this.#number);
+    this.number = `${last + 1}`;
+    call('SET', clock, this.number);
     const { high, low } = setVersion(new Version(), last + 1);
     const bytes = Buffer.alloc(8);
     bytes.writeInt32BE(high, 0);
@@ -77,7 +79,7 @@ class FakeMarks {
 
   add(mark: string): void {
     for (const [index, key] of this.#keys.entries()) {
-      if (!this.#withoutRoom.has(index)) this.#run.call('ZADD', key, this.#number, mark);
+      if (!this.#withoutRoom.has(index)) this.#run.call('ZADD', key, this.number, mark);
     }
   }
 
@@ -87,6 +89,22 @@ class FakeMarks {
     return [reply, later, places.join(''), dropped];
   }
 }
+
+const setMarkedOnce: ScriptFunction = (
+  run,
+  [hash = '', clock = '', set = ''],
+  [field = '', value = '', prefix = '', number = '', limit = ''],
+) => {
+  const { call, count } = run;
+  const marks = new FakeMarks(run, [set], [limit]);
+  marks.tick(clock, number);
+  const isNew = count('ZADD', set, marks.number, prefix + field) === 1;
+  const isFull = isNew && count('ZCARD', set) > Math.abs(Number(limit));
+  if (isFull) call('ZREM', set, prefix + field);
+  if (isFull && Number(limit) < 0) return REPLICATION_REFUSED;
+  const made = count('HSET', hash, field, marks.versioned(value));
+  return isFull || marks.later !== '' ? [made, marks.later, isFull ? '\x01' : '', 0] : made;
+};
 
 const setMarked: ScriptFunction = (
   run,
@@ -259,6 +277,7 @@ const confirmRead: ScriptFunction = ({ call, text }, [key = '']) => {
 
 /** The functions beside their scripts. */
 export const MARKED_FUNCTIONS: readonly (readonly [Script, ScriptFunction])[] = [
+  [SET_MARKED_ONCE, setMarkedOnce],
   [SET_MARKED, setMarked],
   [SET_MARKED_IF, setMarkedIf],
   [ADD_MARKED, addMarked],

@@ -19,7 +19,13 @@ import {
 } from './layout.ts';
 import { lifeFrom, restricts, versionBytes, writeCondition } from './map-arguments.ts';
 import type { MapChange, MapChanges } from './map-changes.ts';
-import { ADD_MARKED, DELETE_MARKED, SET_MARKED, SET_MARKED_IF } from './marked-scripts.ts';
+import {
+  ADD_MARKED,
+  DELETE_MARKED,
+  SET_MARKED,
+  SET_MARKED_IF,
+  SET_MARKED_ONCE,
+} from './marked-scripts.ts';
 import type { MarkedMap } from './marking.ts';
 import type { Operation } from './operation.ts';
 import { setVersion } from './partition-clock.ts';
@@ -66,7 +72,8 @@ export class MarkedMaps {
     const head = this.#header.write(this.#version, life, contentType);
     const isPlain = life.endMs === 0 && !restricts(condition);
     const { length } = publishers;
-    commands.begin((isPlain ? SET_MARKED : SET_MARKED_IF).headerWith(length, length));
+    if (isPlain && length === 1) commands.begin(SET_MARKED_ONCE.header);
+    else commands.begin((isPlain ? SET_MARKED : SET_MARKED_IF).headerWith(length, length));
     commands.pair(layout.prefix(MAP, partition), map);
     if (isPlain) commands.span(layout.prefix(CLOCK, partition));
     else {

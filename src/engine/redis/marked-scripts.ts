@@ -64,6 +64,37 @@ end
 `;
 
 /**
+ * Sets an entry, and marks it for one publisher: SET_MARKED without functions, and with one call less
+ * for a key that waits. It takes a fifth less of the server's time: 8.5 instead of 10.5 us.
+ */
+export const SET_MARKED_ONCE = script(
+  `local call, number, mark = redis.call, ARGV[4], ARGV[3] .. ARGV[1]
+local value, version, withoutRoom = ARGV[2], '', ''
+local last = call('SET', KEYS[2], number, 'GET')
+if last and tonumber(last) >= tonumber(number) then
+  local next = last + 1
+  number = string.format('%.0f', next)
+  call('SET', KEYS[2], number)
+  local ms, counter = math.floor(next / 1000), math.ceil(next % 1000 * 65536 / 1000)
+  version = struct.pack('>I4I4', math.floor(ms / 65536), ms % 65536 * 65536 + counter)
+  value = string.sub(value, 1, 1) .. version .. string.sub(value, 10)
+end
+if call('ZADD', KEYS[3], number, mark) == 1 then
+  local limit = tonumber(ARGV[5])
+  if call('ZCARD', KEYS[3]) > math.abs(limit) then
+    call('ZREM', KEYS[3], mark)
+    if limit < 0 then return ${REPLICATION_REFUSED} end
+    withoutRoom = string.char(1)
+  end
+end
+local made = call('HSET', KEYS[1], ARGV[1], value)
+if version == '' and withoutRoom == '' then return made end
+return {made, version, withoutRoom, 0}`,
+  3,
+  5,
+);
+
+/**
  * Sets an entry. Keys: hash, clock, marks. Arguments: field, value, the beginning of the mark, number,
  * limits.
  */
@@ -254,6 +285,7 @@ return 1`,
 );
 
 export const MARKED_SCRIPTS = [
+  SET_MARKED_ONCE,
   SET_MARKED,
   SET_MARKED_IF,
   ADD_MARKED,

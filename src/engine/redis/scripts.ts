@@ -9,7 +9,7 @@ import { header } from './command-buffer.ts';
 
 /** Commands that write, and the functions that do. Moving a partition's clock changes nothing. */
 const WRITE =
-  /redis\.p?call\('(?:SET|HSET|HDEL|HINCRBY|ZADD|ZREM|ZPOPMIN|LPOP|RPUSH|UNLINK)'|\b(?:wake|drop|bury|buryExpired|trim|addMarks)\(/;
+  /\bp?call\('(?:SET|HSET|HDEL|HINCRBY|ZADD|ZREM|ZPOPMIN|LPOP|RPUSH|UNLINK)'|\b(?:wake|drop|bury|buryExpired|trim|addMarks)\(/;
 /** How an error reports the line of a script. Redis also names the script; Valkey 9 does not. */
 const FAILED_AT = / script: .*on @user_script:(\d+)/;
 
