@@ -32,6 +32,7 @@ async function runRound(seed: number, hasFaults: boolean): Promise<MarkedRound> 
     engines,
     target,
     hasFaults,
+    lifetimeMs: 200,
     now: () => world.clock.wall(),
     sleep: (ms) => world.sleep(ms),
   });

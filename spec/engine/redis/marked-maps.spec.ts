@@ -265,11 +265,12 @@ test('the oldest member sweeps expired entries into tombstones', async () => {
   });
 });
 
-test('a full server takes deletes, and sweeps', async () => {
+test('a full server takes deletes, sweeps and clears', async () => {
   await markingMembers(async ({ world, server, engines, asker }) => {
     engines[0]!.setReferences(referencesTo([publisherOf('p')]));
     await asker.set('m', 'a', '1');
     await asker.set('m', 'b', '1', '', SHORT);
+    await asker.set('n', 'a', '1');
     await world.sleep(1000);
     server.isOutOfMemory = true;
     assert.equal((await asker.set('m', 'c', '1')).outcome, MEMORY_FULL);
@@ -277,9 +278,11 @@ test('a full server takes deletes, and sweeps', async () => {
     assert.equal((await asker.add('m', 'c', 1n)).outcome, MEMORY_FULL);
     assert.equal((await asker.delete('m', 'a')).outcome, APPLIED);
     assert.equal((await asker.size('m')).count, 0);
-    server.isOutOfMemory = false;
     assert.deepEqual(hashFields(server, 'd'), ['1:ma', '1:mb']);
-    assert.deepEqual(await waitingTexts(engines[0]!), ['delete b', 'delete a']);
+    assert.equal((await asker.clear('n')).outcome, APPLIED);
+    assert.equal((await asker.get('n', 'a')).outcome, ABSENT);
+    server.isOutOfMemory = false;
+    assert.deepEqual(await waitingTexts(engines[0]!), ['delete b', 'delete a', 'clear n']);
   });
 });
 

@@ -52,10 +52,13 @@ interface ChosenChange {
 
 interface RoundParts {
   readonly random: Random;
-  readonly server: FakeServer;
+  /** The server whose calls may fail. */
+  readonly server: Pick<FakeServer, 'script' | 'run'>;
   readonly engines: readonly RedisEngine[];
   readonly target: StoredEngine;
   readonly hasFaults: boolean;
+  /** The least lifetime of entries that have one, in ms. */
+  readonly lifetimeMs: number;
   now(): number;
   sleep(ms: number): Promise<void>;
 }
@@ -162,7 +165,9 @@ export class MarkedRound {
 
   #chosenChange(): ChosenChange {
     const kind = this.#random.below(20);
-    const lifetime = { timeToLiveMs: 200 + 100 * this.#random.below(5), maxIdleSeconds: 0 };
+    const { lifetimeMs } = this.#parts;
+    const timeToLiveMs = lifetimeMs + (lifetimeMs / 2) * this.#random.below(5);
+    const lifetime = { timeToLiveMs, maxIdleSeconds: 0 };
     return { kind, map: this.#chosen(MAPS), key: this.#chosen(KEYS), lifetime };
   }
 
@@ -222,7 +227,10 @@ export class MarkedRound {
         key: this.#chosen(KEYS),
         maker: operation === CLEAR ? 0 : makerOf(OTHER),
         value: operation === SET ? 'other' : '',
-        expiryMs: operation === SET && kind === 5 ? Math.ceil(this.#parts.now()) + 300 : 0,
+        expiryMs:
+          operation === SET && kind === 5
+            ? Math.ceil(this.#parts.now()) + this.#parts.lifetimeMs
+            : 0,
       });
       change.name.copyFrom(span(this.#chosen(MAPS)));
       change.path.copyFrom(span(OTHER));

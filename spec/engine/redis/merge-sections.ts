@@ -24,6 +24,7 @@ import type {
 import type { StoredEngine } from '../../../src/engine/stored-engine.ts';
 import { Version } from '../../../src/engine/version.ts';
 import { changeOf, merged } from '../changes.ts';
+import { publisherOf, referencesTo } from '../marked.ts';
 import { Asker, span } from '../results.ts';
 import { copyOf } from '../sinks.ts';
 
@@ -128,6 +129,11 @@ export class MergeRound {
     this.#baseMs = parts.now();
     this.#asker = new Asker(parts.engines[0]!);
     this.#oracleAsker = new Asker(parts.oracle);
+    // In half of the rounds the maps have references: merges then keep paths, and mark keys.
+    if (this.#random.below(2) === 0) {
+      const references = referencesTo([publisherOf('p'), publisherOf('q')]);
+      for (const engine of parts.engines) engine.setReferences(references);
+    }
     for (const source of [0, 1]) {
       for (const lane of LANES) {
         for (const isSync of [false, true]) {

@@ -214,7 +214,7 @@ return {${reply}, dropped}`,
  * is done, or REPLICATION_REFUSED.
  */
 export const NOTE_CLEAR = script(
-  `${VERSIONS}${tombstoneFunctions(2)}${MARKS}
+  `#!lua flags=allow-oom${VERSIONS}${tombstoneFunctions(2)}${MARKS}
 local mark = #ARGV[1] .. ':' .. ARGV[1]
 local high, low = struct.unpack('>I4I4', ARGV[2])
 local note = redis.call('HGET', KEYS[1], ARGV[1])
@@ -234,7 +234,7 @@ return 1`,
  * been noted; or an array as the scripts above.
  */
 export const END_CLEAR = script(
-  `${MARKS}
+  `#!lua flags=allow-oom${MARKS}
 local note = redis.call('HGET', KEYS[1], ARGV[1])
 if not note or string.sub(note, 1, 8) ~= ARGV[2] then return 0 end
 local mark = #ARGV[1] .. ':' .. ARGV[1]
