@@ -1,4 +1,7 @@
-/** Covers src/engine/redis/marked-maps.ts and src/engine/redis/map-clears.ts: random histories. */
+/**
+ * Covers src/engine/redis/marked-maps.ts and src/engine/redis/map-clears.ts. Random histories, which
+ * MARK_SEEDS lengthens; MARK_SEED is the first seed.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Random } from '../../../bench/harness.ts';

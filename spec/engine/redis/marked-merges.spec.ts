@@ -1,4 +1,4 @@
-/** Covers src/engine/redis/redis-merges.ts: merges into maps whose changes are marked. */
+/** Covers src/engine/redis/redis-merges.ts. Merges into maps whose changes are marked. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { APPLIED, KNOWN, OUTDATED } from '../../../src/engine/engine.ts';
