@@ -2,7 +2,7 @@
  * Measures the engine on servers without a server: a socket in memory replies at once, with bytes
  * that were made beforehand. So only the engine's own work counts: commands, replies, results.
  *
- * - Reads and changes of a map, a turn of them at a time. Their operations are used again, which the
+ * - Reads and changes of a map, also of one whose changes are marked, a turn of them at a time. Their operations are used again, which the
  *   allocated bytes show.
  * - Alternating offers and polls of a turn. On one queue they are two scripts, on as many queues as
  *   pairs each is a script of its own. A server also needs half the time for the two scripts.
@@ -10,6 +10,8 @@
 import type { Clock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
 import { FOREVER, FOUND, NOBODY, type OperationResult } from '../src/engine/engine.ts';
+import type { MapReference } from '../src/engine/marked-changes.ts';
+import { SET_MARKED_ONCE } from '../src/engine/redis/marked-scripts.ts';
 import { OFFER, REMOVE, TAKE } from '../src/engine/redis/queue-scripts.ts';
 import { RedisConnection } from '../src/engine/redis/redis-connection.ts';
 import { RedisEngine } from '../src/engine/redis/redis-engine.ts';
@@ -31,6 +33,21 @@ const OFFER_WORDS = 3 + 4 + 5;
 /** Place of the holds among the words of TAKE and of REMOVE: after the keys and the queue. */
 const HOLDS_AT = { take: 3 + 6 + 1, remove: 3 + 5 + 1 };
 
+/** A reference to one publisher. */
+const REFERENCE: MapReference = {
+  publishers: [
+    {
+      name: Buffer.alloc(16),
+      partitionCapacity: 1000,
+      isMarking: true,
+      refusesWhenFull: false,
+      targetDataSet: undefined,
+    },
+  ],
+  republishing: true,
+  accepts: () => true,
+};
+
 export const bench: Bench = {
   name: 'redis-operations',
   about: 'operations of the engine on servers, with ready replies; polls of one queue or of many',
@@ -44,6 +61,8 @@ async function run(harness: Harness): Promise<void> {
   await engine.open();
   const keys = spans(TURN_CALLS, 'key');
   const map = spans(1, 'map')[0]!;
+  const marked = spans(1, 'marked')[0]!;
+  engine.setReferences((name) => (marked.is(name) ? REFERENCE : undefined));
   const value = new Span().set(Buffer.alloc(VALUE_BYTES, 'x'), 0, VALUE_BYTES);
   const type = new Span().set(Buffer.from('text/plain'), 0, 10);
   const taker = {
@@ -59,6 +78,7 @@ async function run(harness: Harness): Promise<void> {
   const scenarios: [string, (turn: number) => void][] = [
     ['get', (at) => engine.get(map, keys[at]!, NOBODY)],
     ['set', (at) => engine.set(map, keys[at]!, value, type, FOREVER, undefined, NOBODY)],
+    ['set, marked', (at) => engine.set(marked, keys[at]!, value, type, FOREVER, undefined, NOBODY)],
     ...[1, pairsMax].map((queueCount): [string, (at: number) => void] => [
       `offer and poll, ${queueCount === 1 ? 'one queue' : `${queueCount} queues`}`,
       (at) => {
@@ -113,7 +133,10 @@ class TurnClock implements Clock {
 /** Replies to what is written to it, within the call. */
 class ReadyServer {
   readonly #shas = new Map<string, Script>(
-    [OFFER, TAKE, REMOVE].map((script) => [`${script.header.bytes}`.split('\r\n')[4]!, script]),
+    [OFFER, TAKE, REMOVE, SET_MARKED_ONCE].map((script) => [
+      `${script.header.bytes}`.split('\r\n')[4]!,
+      script,
+    ]),
   );
   /** Replies by the length of the commands: the turns of a scenario are all alike. */
   readonly #replies = new Map<number, Buffer>();
@@ -159,6 +182,7 @@ class ReadyServer {
     if (name === 'HGET') return item;
     if (name === 'HSET') return ':0\r\n';
     const script = this.#shas.get(sha);
+    if (script === SET_MARKED_ONCE) return ':0\r\n';
     if (script === OFFER) return `:${Math.floor((words.length - OFFER_WORDS) / 2)}\r\n`;
     const holds = words[script === TAKE ? HOLDS_AT.take : HOLDS_AT.remove] ?? '';
     const count = holds.length / HOLD_DIGITS;
