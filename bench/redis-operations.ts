@@ -2,8 +2,8 @@
  * Measures the engine on servers without a server: a socket in memory replies at once, with bytes
  * that were made beforehand. So only the engine's own work counts: commands, replies, results.
  *
- * - Reads and changes of a map, also of one whose changes are marked, a turn of them at a time. Their operations are used again, which the
- *   allocated bytes show.
+ * - Reads and changes of a map, also of one whose changes are marked, a turn of them at a time. Their
+ *   operations are used again, which the allocated bytes show.
  * - Alternating offers and polls of a turn. On one queue they are two scripts, on as many queues as
  *   pairs each is a script of its own. A server also needs half the time for the two scripts.
  */
