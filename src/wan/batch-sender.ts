@@ -13,46 +13,25 @@
  * a batch before, because they may have arrived. Tested by sync.spec.ts.
  */
 import type { Clock } from '../base/clock.ts';
-import { reasonOf } from '../base/errors.ts';
-import {
-  batchHead,
-  MessageTexts,
-  readBatchResponse,
-  type Section,
-  type Sender,
-  type UnsealedBatch,
-  unsealedBatch,
-} from './batch.ts';
+import { type BatchResponse, MessageTexts, type Section, unsealedBatch } from './batch.ts';
 import { BATCH_BYTES_MAX, batchesPerEndpoint } from './batch-limits.ts';
 import { DurableGate } from './durable-gate.ts';
 import type { BatchRoom, Lane } from './lane.ts';
-import { sealDeflated, sealPlain } from './message-format.ts';
 import { OneShotTimer } from './one-shot-timer.ts';
 import type { PublisherQueue } from './publisher-queue.ts';
-import { PublisherTarget } from './publisher-target.ts';
+import { type EpochSender, PublisherTarget, TOO_LONG } from './publisher-target.ts';
 import { SyncLanes, type SyncReading } from './sync-lanes.ts';
 import type { TargetEndpoint } from './target-endpoint.ts';
 import type { WanPublisherOptions } from './wan-config.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
-import type { TransportResponse, WanTransport } from './wan-transport.ts';
-
-/** Texts for the reason of a response to a batch, from 1 up (message-format.ts). */
-const REASONS = [
-  '',
-  'its memory is used up',
-  'its disk accepts no writes',
-  'its data set has changed',
-  'its engine is closed',
-  'its cluster is PASSIVE',
-  'its servers accept no changes',
-];
+import type { WanTransport } from './wan-transport.ts';
 
 export interface SenderParts {
   readonly replication: string;
   readonly options: WanPublisherOptions;
   readonly queue: PublisherQueue;
   readonly engine: WanEngine;
-  readonly sender: Sender;
+  readonly sender: EpochSender;
   readonly transport: WanTransport;
   /** Whether no event may be sent before the next `release`. */
   readonly delaysAll: () => boolean;
@@ -60,6 +39,17 @@ export interface SenderParts {
   readonly log: WanLog;
   /** Random number from 0 to 1, for the jitter. */
   readonly random: () => number;
+}
+
+/** A lane's records in a batch. */
+interface RecordSection extends Section<Lane> {
+  readonly generation: number;
+}
+
+/** A batch in flight: its sections, and the length of their events in bytes. */
+interface SentBatch {
+  readonly sections: readonly RecordSection[];
+  readonly eventBytes: number;
 }
 
 /** The counts in a response to a section, and the number of the section's first event. */
@@ -303,7 +293,7 @@ export class BatchSender {
   /** Sends the events that fit into a batch and may be sent. Returns whether there are any. */
   #sendLanes(endpoint: TargetEndpoint, lanes: readonly Lane[], room: BatchRoom): boolean {
     const rule = { gate: this.#gate, target: endpoint.dataSet! };
-    const sections: Section[] = [];
+    const sections: RecordSection[] = [];
     const lengths: number[] = [];
     for (const lane of lanes) {
       if (room.events <= 0) break;
@@ -320,7 +310,7 @@ export class BatchSender {
     const target = endpoint.dataSet!;
     const batch = unsealedBatch(sender, this.#texts, target, sections, lengths, queue.pool);
     endpoint.inFlightCount++;
-    void this.#send(endpoint, batch);
+    void this.#send(endpoint, { ...batch, sections });
     return true;
   }
 
@@ -329,7 +319,7 @@ export class BatchSender {
   }
 
   /** Marks the queue lanes with the sections' numbers as in flight or not. */
-  #setInFlight(sections: readonly Section[], isInFlight: boolean): void {
+  #setInFlight(sections: readonly RecordSection[], isInFlight: boolean): void {
     for (const { lane } of sections) {
       this.#parts.queue.lanes[lane.number]!.isInFlight = isInFlight;
     }
@@ -348,43 +338,31 @@ export class BatchSender {
     return count >= batchSize || bytes >= BATCH_BYTES_MAX;
   }
 
-  async #send(endpoint: TargetEndpoint, batch: UnsealedBatch): Promise<void> {
+  async #send(
+    endpoint: TargetEndpoint,
+    batch: SentBatch & ReturnType<typeof unsealedBatch>,
+  ): Promise<void> {
     const { sections } = batch;
-    const { options, sender } = this.#parts;
+    const { options, queue } = this.#parts;
     // The response to a synchronisation's entries reports how many were not taken.
     const isOfSync = sections.some(({ lane }) => this.#isOfSync(lane));
     const isOnReceipt = options.acknowledgeType === 'ACK_ON_RECEIPT' && !isOfSync;
     // Urgent until a response reports that all events are done.
     for (const { lane } of sections) lane.isUrgent = true;
-    try {
-      const head = batchHead(sender, isOnReceipt);
-      const isCompressed = options.compression === 'deflate';
-      const message = isCompressed
-        ? await sealDeflated(batch.bytes, head)
-        : sealPlain(batch.bytes, head);
-      const response = await this.target.exchange(endpoint, message);
-      if (response.status === 413) this.#onTooLong(endpoint, batch);
-      else if (response.status === 200) await this.#onResponse(endpoint, batch, message, response);
-      else this.target.refuse(endpoint, response);
-    } catch (error) {
-      this.target.fail(endpoint, `no response: ${reasonOf(error)}`);
+    const response = await this.target.deliver(endpoint, batch.bytes, sections, isOnReceipt);
+    if (response === TOO_LONG) this.#onTooLong(endpoint, batch);
+    else if (response !== undefined) {
+      // The response contains the message's checksum, so the whole message has arrived and its
+      // memory is free.
+      queue.pool.release(batch.memory);
+      this.#onResponse(endpoint, batch, response);
     }
     endpoint.inFlightCount--;
     this.#setInFlight(sections, false);
     this.#schedule();
   }
 
-  async #onResponse(
-    endpoint: TargetEndpoint,
-    { sections, memory }: UnsealedBatch,
-    message: Buffer,
-    { body }: TransportResponse,
-  ): Promise<void> {
-    const response = await readBatchResponse(body, message, sections);
-    // The response contains the message's checksum, so the whole message has arrived and its memory
-    // is free.
-    this.#parts.queue.pool.release(memory);
-    if (!this.target.accepts(endpoint, response)) return;
+  #onResponse(endpoint: TargetEndpoint, { sections }: SentBatch, response: BatchResponse): void {
     for (const [index, { lane, generation, count }] of sections.entries()) {
       if (lane.generation !== generation) continue;
       const { done, ...counts } = response.sections[index]!;
@@ -402,8 +380,6 @@ export class BatchSender {
       this.sentCount += Math.max(0, lane.remove(done) - rejectedNow);
       lane.isUrgent = done < count;
     }
-    if (response.reason === 0) this.target.succeed(endpoint);
-    else this.target.fail(endpoint, REASONS[response.reason] ?? `reason ${response.reason}`);
   }
 
   /**
@@ -419,7 +395,7 @@ export class BatchSender {
   }
 
   /** Handles status 413: halves the size of the next batch, or skips a single event. */
-  #onTooLong(endpoint: TargetEndpoint, { sections, eventBytes }: UnsealedBatch): void {
+  #onTooLong(endpoint: TargetEndpoint, { sections, eventBytes }: SentBatch): void {
     const { lane, generation, count } = sections[0]!;
     if (sections.length > 1 || count > 1) {
       endpoint.bytesMax = Math.max(1, Math.floor(eventBytes / 2));

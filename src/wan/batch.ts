@@ -2,7 +2,6 @@
 import { FieldWriter, textBytes } from '../base/fields.ts';
 import { Version } from '../engine/version.ts';
 import type { ChunkPool } from './chunk-pool.ts';
-import type { Lane } from './lane.ts';
 import type { LaneChunk } from './lane-chunk.ts';
 import {
   BATCH,
@@ -26,14 +25,25 @@ import { RESPONSE_BYTES_MAX } from './wan-transport.ts';
 export interface Sender {
   readonly dataSetId: Buffer;
   /** Epoch of the sender's last start; may be raised. */
-  epoch: number;
+  readonly epoch: number;
   now(version: Version): void;
 }
 
-/** A lane's records in a batch. */
-export interface Section {
-  readonly lane: Lane;
-  readonly generation: number;
+/** The events of a lane as a batch contains them. */
+export interface LaneEvents {
+  /** Number of the lane. */
+  readonly number: number;
+  /** The version at which the events' synchronisation began; none for events of the queue. */
+  readonly syncBegan: Version;
+  /** Returns the number of the event with that index. */
+  numberOf(index: number): number;
+  /** Copies the first `count` events. Returns the offset after them. */
+  copyTo(to: Buffer, at: number, count: number): number;
+}
+
+/** A lane's events in a batch. */
+export interface Section<Events extends LaneEvents = LaneEvents> {
+  readonly lane: Events;
   readonly count: number;
 }
 
@@ -60,7 +70,6 @@ export function handshakeMessage(sender: Sender, texts: MessageTexts): Buffer {
 
 /** A batch before its head is written. */
 export interface UnsealedBatch {
-  readonly sections: readonly Section[];
   /** Length of the events, in bytes. */
   readonly eventBytes: number;
   /** The chunk that holds the message, and the message in it. */
@@ -88,10 +97,10 @@ export function unsealedBatch(
   for (const [index, { lane, count }] of sections.entries()) {
     writer.short(lane.number).short(0).word(count).word(lengths[index]!);
     writer.word(lane.syncBegan.low >>> 0).word(lane.syncBegan.high >>> 0);
-    for (let event = 0; event < count; event++) writer.count(lane.firstNumber + event);
+    for (let event = 0; event < count; event++) writer.count(lane.numberOf(event));
     writer.at = lane.copyTo(bytes, writer.at, count);
   }
-  return { sections, eventBytes, memory, bytes };
+  return { eventBytes, memory, bytes };
 }
 
 export function batchHead(sender: Sender, isOnReceipt: boolean): MessageHead {
@@ -112,7 +121,7 @@ export async function readHandshakeResponse(
   return { ...opened, epoch: reader.count(0) };
 }
 
-interface BatchResponse extends OpenedMessage {
+export interface BatchResponse extends OpenedMessage {
   /** 0, or the reason why not all events were applied (message-format.ts). */
   readonly reason: number;
   /** One element per section of the batch. */
@@ -131,7 +140,7 @@ interface SectionResponse {
 export async function readBatchResponse(
   body: Uint8Array,
   message: Buffer,
-  sections: readonly Section[],
+  sections: readonly Pick<Section, 'count'>[],
 ): Promise<BatchResponse> {
   const { opened, reader } = await openResponse(body, message, BATCH_RESPONSE);
   const reason = reader.short() & 0xff;

@@ -140,6 +140,11 @@ export class Lane {
     return count;
   }
 
+  /** Returns the number of the live record with that index from the head on. */
+  numberOf(index: number): number {
+    return this.firstNumber + index;
+  }
+
   /**
    * Copies and numbers the events of the first `count` live records. Returns the offset after them.
    */

@@ -8,17 +8,52 @@ import type { Timer } from '../base/clock.ts';
 import { reasonOf } from '../base/errors.ts';
 import { counted } from '../base/quantities.ts';
 import { msOf } from '../engine/version.ts';
-import { handshakeMessage, type MessageTexts, readHandshakeResponse } from './batch.ts';
+import {
+  type BatchResponse,
+  batchHead,
+  handshakeMessage,
+  type MessageTexts,
+  readBatchResponse,
+  readHandshakeResponse,
+  type Section,
+  type Sender,
+} from './batch.ts';
 import { AHEAD_MS_MAX, BATCH_BYTES_MAX } from './batch-limits.ts';
 import type { SenderParts } from './batch-sender.ts';
-import { epochMs, type OpenedMessage } from './message-format.ts';
+import { epochMs, type OpenedMessage, sealDeflated, sealPlain } from './message-format.ts';
 import { TargetDataSet } from './target-data-set.ts';
 import { TargetEndpoint } from './target-endpoint.ts';
 import { statusText, type TransportResponse } from './wan-transport.ts';
 
 const WARNING_PERIOD_MS = 60_000;
 
-interface TargetParts extends Omit<SenderParts, 'queue' | 'delaysAll'> {
+/** The result of a batch that is too long for the endpoint. */
+export const TOO_LONG = 413;
+
+/** Texts for the reason of a response to a batch, from 1 up (message-format.ts). */
+const REASONS = [
+  '',
+  'its memory is used up',
+  'its disk accepts no writes',
+  'its data set has changed',
+  'its engine is closed',
+  'its cluster is PASSIVE',
+  'its servers accept no changes',
+];
+
+/** A sender that can begin a later epoch. */
+export interface EpochSender extends Sender {
+  /**
+   * Continues with an epoch in which its numbers count, as the target has recorded this later one.
+   * Returns a warning for the log, or undefined.
+   */
+  onLaterEpoch(recorded: number): string | undefined;
+  /** Begins the next epoch: the target has recorded numbers that the sender has not assigned. */
+  beginEpoch(): void;
+}
+
+interface TargetParts extends Omit<SenderParts, 'engine' | 'queue' | 'delaysAll'> {
+  readonly engine: Pick<SenderParts['engine'], 'observe'>;
   readonly texts: MessageTexts;
   /** Called when a handshake has ended, so an endpoint may have become usable. */
   readonly onHandshakeEnd: () => void;
@@ -43,8 +78,8 @@ export class PublisherTarget {
   /** Fields of log lines that identify the publisher. */
   readonly #names: object;
   readonly #waiters = new Set<Waiter>();
-  /** Whether a batch got status 409 since the last handshake. */
-  #isContested = false;
+  /** Epoch of the batch that got status 409 since the last handshake; 0 for none. */
+  #contestedEpoch = 0;
   #isClosed = false;
   /** Events rejected since the last log line, and the time of that line. */
   #rejectedCount = 0;
@@ -58,7 +93,7 @@ export class PublisherTarget {
     this.endpoints = options.targetEndpoints.map(
       (endpoint) => new TargetEndpoint(endpoint, periodMs, random),
     );
-    this.#dataSet = new TargetDataSet(this.endpoints, sender.dataSetId);
+    this.#dataSet = new TargetDataSet(this.endpoints, sender);
   }
 
   /** The data set that events are sent to; undefined before the first handshake. */
@@ -123,6 +158,40 @@ export class PublisherTarget {
     return transport.send(endpoint.endpoint, message, options.responseTimeoutMs);
   }
 
+  /**
+   * Sends the batch, whose head is not written yet. Resolves with the response if its counts apply,
+   * with TOO_LONG, or with undefined if the batch failed. Never rejects.
+   */
+  async deliver(
+    endpoint: TargetEndpoint,
+    batch: Buffer,
+    sections: readonly Pick<Section, 'count'>[],
+    isOnReceipt: boolean,
+  ): Promise<BatchResponse | typeof TOO_LONG | undefined> {
+    const { options, sender } = this.#parts;
+    const { epoch } = sender;
+    try {
+      const head = batchHead(sender, isOnReceipt);
+      const isCompressed = options.compression === 'deflate';
+      const message = isCompressed ? await sealDeflated(batch, head) : sealPlain(batch, head);
+      const answer = await this.exchange(endpoint, message);
+      if (answer.status === TOO_LONG) return TOO_LONG;
+      if (answer.status === 409) this.#contestedEpoch = epoch;
+      if (answer.status !== 200) this.refuse(endpoint, answer);
+      else {
+        const response = await readBatchResponse(answer.body, message, sections);
+        if (!this.accepts(endpoint, response)) return undefined;
+        const { reason } = response;
+        if (reason === 0) this.succeed(endpoint);
+        else this.fail(endpoint, REASONS[reason] ?? `reason ${reason}`);
+        return response;
+      }
+    } catch (error) {
+      this.fail(endpoint, `no response: ${reasonOf(error)}`);
+    }
+    return undefined;
+  }
+
   /** Advances the clock to the target's. If that is too far ahead, the endpoint fails instead. */
   accepts(endpoint: TargetEndpoint, response: OpenedMessage): boolean {
     const aheadMs = msOf(response.clock.low, response.clock.high) - this.#parts.clock.wall();
@@ -153,7 +222,6 @@ export class PublisherTarget {
   /** Called if the endpoint has responded with a status other than 200. */
   refuse(endpoint: TargetEndpoint, response: TransportResponse): void {
     const isDenied = response.status === 401 || response.status === 403;
-    if (response.status === 409) this.#isContested = true;
     this.fail(endpoint, `it responded with ${statusText(response)}`, isDenied);
   }
 
@@ -219,15 +287,14 @@ export class PublisherTarget {
       );
     }
     if (response.epoch > sender.epoch) {
-      sender.epoch = response.epoch + 1;
-      const text =
-        'the target has recorded a later start of this data set: was the clock set back?';
-      log.warn({ ...this.#names, endpoint: endpoint.text }, `WAN publisher: ${text}`);
-    } else if (this.#isContested && response.epoch === sender.epoch) {
-      // The target has recorded numbers that this member has not assigned: restart the numbering.
-      sender.epoch++;
+      const text = sender.onLaterEpoch(response.epoch);
+      if (text !== undefined) {
+        log.warn({ ...this.#names, endpoint: endpoint.text }, `WAN publisher: ${text}`);
+      }
+    } else if (response.epoch === sender.epoch && response.epoch === this.#contestedEpoch) {
+      sender.beginEpoch();
     }
-    this.#isContested = false;
+    this.#contestedEpoch = 0;
     const { isUsable, fault, warning } = this.#dataSet.choose(endpoint, response.dataSet);
     if (warning !== undefined) {
       log.warn(this.#names, `WAN publisher: ${warning}`);

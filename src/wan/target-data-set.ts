@@ -4,6 +4,7 @@
  * events. The selection changes when no endpoint stores the first data set any more; for an
  * endpoint that does not respond, its last response is used. Tested by publisher.spec.ts.
  */
+import type { Sender } from './batch.ts';
 import type { TargetEndpoint } from './target-endpoint.ts';
 
 interface Choice {
@@ -16,16 +17,16 @@ interface Choice {
 export class TargetDataSet {
   current: Buffer | undefined;
   readonly #endpoints: readonly TargetEndpoint[];
-  readonly #own: Buffer;
+  readonly #sender: Pick<Sender, 'dataSetId'>;
 
-  constructor(endpoints: readonly TargetEndpoint[], own: Buffer) {
+  constructor(endpoints: readonly TargetEndpoint[], sender: Pick<Sender, 'dataSetId'>) {
     this.#endpoints = endpoints;
-    this.#own = own;
+    this.#sender = sender;
   }
 
   /** Decides whether the endpoint, which has responded with that data set, is used. */
   choose(endpoint: TargetEndpoint, dataSet: Buffer): Choice {
-    if (dataSet.equals(this.#own)) {
+    if (dataSet.equals(this.#sender.dataSetId)) {
       endpoint.dataSet = undefined;
       const fault =
         `${endpoint.text} has the data set of this member: it is this member itself, or was ` +

@@ -10,11 +10,12 @@ import { counted } from '../base/quantities.ts';
 import { SharedSlices } from '../base/slices.ts';
 import { exceptionBytes } from '../base/wan-bytes.ts';
 import type { Mutation } from '../engine/mutation.ts';
+import type { Version } from '../engine/version.ts';
 import type { ResponseSender } from '../http/response-delay.ts';
-import type { Sender } from './batch.ts';
 import { EPOCHS_A_MS } from './message-format.ts';
 import type { PersistentPublisherQueue } from './persistent-publisher-queue.ts';
 import { WanPublisher } from './publisher.ts';
+import type { EpochSender } from './publisher-target.ts';
 import { RemovedPublishers } from './removed-publishers.ts';
 import { StoredSections, type StoredSectionsParts } from './stored-sections.ts';
 import { compareMap } from './tree-comparison.ts';
@@ -49,6 +50,28 @@ interface WanReplicationsParts
   readonly onProgress?: () => void;
 }
 
+/** The sender of a member whose numbers begin again at each start. */
+class MemberSender implements EpochSender {
+  readonly dataSetId: Buffer;
+  epoch: number;
+  readonly now: (version: Version) => void;
+
+  constructor(dataSetId: Buffer, epoch: number, now: (version: Version) => void) {
+    this.dataSetId = dataSetId;
+    this.epoch = epoch;
+    this.now = now;
+  }
+
+  onLaterEpoch(recorded: number): string {
+    this.epoch = recorded + 1;
+    return 'the target has recorded a later start of this data set: was the clock set back?';
+  }
+
+  beginEpoch(): void {
+    this.epoch++;
+  }
+}
+
 export class WanReplications implements ResponseSender {
   readonly #parts: WanReplicationsParts;
   readonly #publishers: WanPublisher[] = [];
@@ -59,7 +82,7 @@ export class WanReplications implements ResponseSender {
   #hasBegun: boolean;
   /** First event number of an added publisher: greater than the numbers of removed ones. */
   #firstNumber = 1;
-  readonly #sender: Sender;
+  readonly #sender: MemberSender;
 
   constructor(parts: WanReplicationsParts) {
     const { engine, dataSetId, clock } = parts;
@@ -68,7 +91,7 @@ export class WanReplications implements ResponseSender {
     const { random = Math.random } = parts;
     const inMs = Math.floor(random() * EPOCHS_A_MS);
     const epoch = Math.max(1, Math.floor(clock.wall()) * EPOCHS_A_MS + inMs);
-    this.#sender = { dataSetId, epoch, now: (version) => engine.now(version) };
+    this.#sender = new MemberSender(dataSetId, epoch, (version) => engine.now(version));
     this.#tasks = new WanTasks({ ...parts, sender: this.#sender, compare: compareMap });
     const onKnown = (change: Mutation): void => {
       for (const publisher of this.#publishers) publisher.record(change);
