@@ -20,6 +20,7 @@ import type { BatchRoom, Lane } from './lane.ts';
 import { OneShotTimer } from './one-shot-timer.ts';
 import type { PublisherQueue } from './publisher-queue.ts';
 import { type EpochSender, PublisherTarget, TOO_LONG } from './publisher-target.ts';
+import { ResponseCounts } from './response-counts.ts';
 import { SyncLanes, type SyncReading } from './sync-lanes.ts';
 import type { TargetEndpoint } from './target-endpoint.ts';
 import type { WanPublisherOptions } from './wan-config.ts';
@@ -52,13 +53,6 @@ interface SentBatch {
   readonly eventBytes: number;
 }
 
-/** The counts in a response to a section, and the number of the section's first event. */
-interface Counts {
-  readonly firstNumber: number;
-  readonly notTaken: number;
-  readonly rejected: number;
-}
-
 export class BatchSender {
   readonly target: PublisherTarget;
   readonly #parts: SenderParts;
@@ -71,8 +65,7 @@ export class BatchSender {
   #onNewDataSet: (() => void) | undefined;
   sentCount = 0;
   rejectedCount = 0;
-  /** By lane, the counts in the last response. */
-  readonly #counts = new Map<Lane, Counts>();
+  readonly #counts = new ResponseCounts<Lane>();
   #isSending = false;
   #isDraining = false;
   #isClosed = false;
@@ -366,7 +359,8 @@ export class BatchSender {
     for (const [index, { lane, generation, count }] of sections.entries()) {
       if (lane.generation !== generation) continue;
       const { done, ...counts } = response.sections[index]!;
-      const { notTaken: notTakenNow, rejected: rejectedNow } = this.#newlyCounted(lane, counts);
+      const now = this.#counts.newly(lane, lane.firstNumber, counts);
+      const { notTaken: notTakenNow, rejected: rejectedNow } = now;
       this.rejectedCount += rejectedNow;
       this.target.onRejected(endpoint, rejectedNow);
       if (done > 0) this.#sync.onAcknowledged();
@@ -380,18 +374,6 @@ export class BatchSender {
       this.sentCount += Math.max(0, lane.remove(done) - rejectedNow);
       lane.isUrgent = done < count;
     }
-  }
-
-  /**
-   * Returns how many were added to the counts since the previous response to a section of the lane
-   * that began with the same number.
-   */
-  #newlyCounted(lane: Lane, { notTaken, rejected }: Omit<Counts, 'firstNumber'>) {
-    const { firstNumber } = lane;
-    const before = this.#counts.get(lane);
-    this.#counts.set(lane, { firstNumber, notTaken, rejected });
-    if (before?.firstNumber !== firstNumber) return { notTaken, rejected };
-    return { notTaken: notTaken - before.notTaken, rejected: rejected - before.rejected };
   }
 
   /** Handles status 413: halves the size of the next batch, or skips a single event. */

@@ -69,7 +69,7 @@ export function handshakeMessage(sender: Sender, texts: MessageTexts): Buffer {
 }
 
 /** A batch before its head is written. */
-export interface UnsealedBatch {
+interface UnsealedBatch {
   /** Length of the events, in bytes. */
   readonly eventBytes: number;
   /** The chunk that holds the message, and the message in it. */

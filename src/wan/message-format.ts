@@ -58,6 +58,7 @@
  *        of the lane first began with the number of this one's first event
  */
 
+import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import { viewed } from '../base/copy-bytes.ts';
@@ -229,6 +230,14 @@ function writeHead(
 /** Returns a reader of the payload, which throws GridError WAN_MESSAGE_INVALID. */
 export function payloadReader(payload: Buffer): FieldReader {
   return new FieldReader(payload, 0, (what) => malformed(`its payload ${what}`));
+}
+
+/** Returns the SHA-256 by which a publisher is known, from the names of its replication and itself. */
+export function publisherHash(replication: Buffer, publisherId: Buffer): Buffer {
+  const hash = createHash('sha256');
+  // The lengths separate the names.
+  for (const name of [replication, publisherId]) hash.update(`${name.length} `).update(name);
+  return hash.digest();
 }
 
 /** Returns the beginning of an epoch in ms since 1970. */

@@ -3,7 +3,6 @@
  * Tested by message-format.spec.ts.
  */
 
-import { createHash } from 'node:crypto';
 import { type Viewed, viewed } from '../base/copy-bytes.ts';
 import { GridError } from '../base/errors.ts';
 import type { FieldReader } from '../base/fields.ts';
@@ -22,6 +21,7 @@ import {
   NUMBER_BYTES,
   type OpenedMessage,
   payloadReader,
+  publisherHash,
   SECTIONS_MAX,
 } from './message-format.ts';
 import { MERGE_POLICIES } from './wan-settings.ts';
@@ -151,12 +151,7 @@ export async function checkEvents(
 
 function namesFrom(reader: FieldReader): MessageNames {
   const clusterName = reader.text().toString();
-  const hash = createHash('sha256');
-  for (const name of [reader.text(), reader.text()]) {
-    // The lengths separate the names.
-    hash.update(`${name.length} `).update(name);
-  }
-  return { clusterName, publisher: hash.digest() };
+  return { clusterName, publisher: publisherHash(reader.text(), reader.text()) };
 }
 
 /** Bytes of the field line apart from the content type: field name, colon and line end. */

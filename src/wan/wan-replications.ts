@@ -4,9 +4,7 @@
  */
 
 import type { Timer } from '../base/clock.ts';
-import { GridError } from '../base/errors.ts';
 import type { Figures } from '../base/figures.ts';
-import { counted } from '../base/quantities.ts';
 import { SharedSlices } from '../base/slices.ts';
 import { exceptionBytes } from '../base/wan-bytes.ts';
 import type { Mutation } from '../engine/mutation.ts';
@@ -15,12 +13,13 @@ import type { ResponseSender } from '../http/response-delay.ts';
 import { EPOCHS_A_MS } from './message-format.ts';
 import type { PersistentPublisherQueue } from './persistent-publisher-queue.ts';
 import { WanPublisher } from './publisher.ts';
+import { PublisherList } from './publisher-list.ts';
 import type { EpochSender } from './publisher-target.ts';
-import { RemovedPublishers } from './removed-publishers.ts';
+import type { EventCounts } from './removed-publishers.ts';
 import { StoredSections, type StoredSectionsParts } from './stored-sections.ts';
 import { compareMap } from './tree-comparison.ts';
 import { type TreeParts, TreeResponder } from './tree-responder.ts';
-import { PUBLISHERS_MAX, type WanPublisherOptions } from './wan-config.ts';
+import type { WanPublisherOptions } from './wan-config.ts';
 import type { RefOf } from './wan-maps.ts';
 import { reportWan } from './wan-metrics.ts';
 import { type ReceiverParts, WanReceiver } from './wan-receiver.ts';
@@ -74,8 +73,7 @@ class MemberSender implements EpochSender {
 
 export class WanReplications implements ResponseSender {
   readonly #parts: WanReplicationsParts;
-  readonly #publishers: WanPublisher[] = [];
-  readonly #removed = new RemovedPublishers();
+  readonly #publishers = new PublisherList<WanPublisher>();
   /** Receives the messages of other members. */
   readonly receiver: WanReceiver;
   readonly #tasks: WanTasks;
@@ -94,7 +92,7 @@ export class WanReplications implements ResponseSender {
     this.#sender = new MemberSender(dataSetId, epoch, (version) => engine.now(version));
     this.#tasks = new WanTasks({ ...parts, sender: this.#sender, compare: compareMap });
     const onKnown = (change: Mutation): void => {
-      for (const publisher of this.#publishers) publisher.record(change);
+      for (const publisher of this.#publishers.all) publisher.record(change);
     };
     const slices = new SharedSlices();
     this.receiver = new WanReceiver({
@@ -105,50 +103,31 @@ export class WanReplications implements ResponseSender {
     });
   }
 
-  /**
-   * Returns the publisher with exactly these names. An empty id stands for the only publisher of
-   * the replication. Throws GridError: WAN_UNKNOWN, or WAN_AMBIGUOUS if several publishers match an
-   * empty id.
-   */
+  /** Returns the publisher; see PublisherList. */
   publisherOf(replication: string, publisherId: string): WanPublisher {
-    const own = this.#publishers.filter((each) => each.replication === replication);
-    if (publisherId === '' && own.length > 1) {
-      const publisherIds = own.map(({ id }) => id).join(', ');
-      throw new GridError('WAN_AMBIGUOUS', { replication, publisherIds });
-    }
-    const found = publisherId === '' ? own[0] : own.find(({ id }) => id === publisherId);
-    if (found === undefined) throw new GridError('WAN_UNKNOWN', { replication, publisherId });
-    return found;
+    return this.#publishers.named(replication, publisherId);
   }
 
   /** Returns every publisher: those of the configuration first, then in the order added. */
   publishers(): readonly PublisherStatus[] {
-    return this.#publishers.map(({ status }) => status);
+    return this.#publishers.all.map(({ status }) => status);
   }
 
-  /**
-   * Adds the publishers whose ids the replication does not have yet; the replication may be new.
-   * Adds all or none: throws GridError WAN_PUBLISHERS_MAX. Ids are unique.
-   */
+  /** Adds the publishers whose ids the replication does not have yet; see PublisherList. */
   add(replication: string, publishers: readonly WanPublisherOptions[]): void {
-    const existing = this.#publishers.filter((each) => each.replication === replication);
-    const added = publishers.filter(
-      ({ publisherId }) => !existing.some(({ id }) => id === publisherId),
+    this.#publishers.add(replication, publishers, (options, earlierCounts) =>
+      this.#made(replication, options, earlierCounts),
     );
-    if (this.#publishers.length + added.length > PUBLISHERS_MAX) {
-      throw new GridError('WAN_PUBLISHERS_MAX', { replication, max: PUBLISHERS_MAX });
-    }
-    for (const options of added) this.#join(replication, options);
+    this.#share();
   }
 
   /** Removes the publisher and drops the waiting events of its queue. Throws like publisherOf. */
   remove(replication: string, publisherId: string): void {
     const publisher = this.publisherOf(replication, publisherId);
-    this.#publishers.splice(this.#publishers.indexOf(publisher), 1);
     this.#parts.engine.removeSink(publisher);
     publisher.close();
     publisher.clear();
-    this.#removed.add(replication, publisher.id, publisher.eventCounts);
+    this.#publishers.remove(publisher);
     this.#firstNumber = Math.max(this.#firstNumber, publisher.nextNumber);
     this.#tasks.drop(publisher);
     this.#share();
@@ -174,25 +153,25 @@ export class WanReplications implements ResponseSender {
   }
 
   figures(to: Figures): void {
-    reportWan(to, this.#publishers);
+    reportWan(to, this.#publishers.all);
   }
 
   /** Returns the queues of all publishers as persistence sees them. */
   persistentQueues(): readonly PersistentPublisherQueue[] {
-    return this.#publishers.map(({ persistentQueue }) => persistentQueue);
+    return this.#publishers.all.map(({ persistentQueue }) => persistentQueue);
   }
 
   /** Starts to send events. */
   begin(): void {
     this.#hasBegun = true;
-    for (const publisher of this.#publishers) publisher.begin();
+    for (const publisher of this.#publishers.all) publisher.begin();
   }
 
   /**
    * Drops cached references of maps, which may have changed. To be called before the engine asks.
    */
   review(): void {
-    for (const publisher of this.#publishers) publisher.review();
+    for (const publisher of this.#publishers.all) publisher.review();
   }
 
   /** Does nothing: delayed events stay delayed and are never sent. */
@@ -200,7 +179,7 @@ export class WanReplications implements ResponseSender {
 
   /** Sends more events. To be called whenever the engine's `delays` may have changed. */
   release(): void {
-    for (const publisher of this.#publishers) publisher.release();
+    for (const publisher of this.#publishers.all) publisher.release();
   }
 
   /**
@@ -211,38 +190,36 @@ export class WanReplications implements ResponseSender {
   async close(graceMs: number): Promise<void> {
     const { clock, log, onProgress } = this.#parts;
     this.#tasks.close();
-    for (const publisher of this.#publishers) publisher.drain();
+    for (const publisher of this.#publishers.all) publisher.drain();
     const endMs = clock.now() + graceMs;
     while (clock.now() < endMs && this.#isDraining()) {
       await new Promise<void>((resolve) => void (clock.after(DRAIN_STEP_MS, resolve) as Timer));
     }
-    for (const publisher of this.#publishers) {
-      publisher.close();
-      const { queueSize: events, wanReplicationName, wanPublisherId } = publisher.status;
-      // The publishers of a member whose start failed have sent nothing.
-      if (events === 0 || !this.#hasBegun) continue;
-      const names = { replication: wanReplicationName, publisher: wanPublisherId };
-      const unsent = counted(events, 'event was not sent', 'events were not sent');
-      const kept = onProgress === undefined ? '' : '; the queue is kept';
-      log.warn({ ...names, events }, `WAN publisher: ${unsent}${kept}`);
-    }
+    for (const publisher of this.#publishers.all) publisher.close();
+    // The publishers of a member whose start failed have sent nothing.
+    if (!this.#hasBegun) return;
+    this.#publishers.logUnsent(log, onProgress === undefined ? '' : '; the queue is kept');
   }
 
   /** Gives each publisher an equal share, so that no full queue uses the memory of another. */
   #share(): void {
     const { queueBytesMax } = this.#parts;
-    const count = Math.max(1, this.#publishers.length);
+    const count = Math.max(1, this.#publishers.all.length);
     const further = exceptionBytes(queueBytesMax);
-    for (const publisher of this.#publishers) {
+    for (const publisher of this.#publishers.all) {
       publisher.share(Math.floor(queueBytesMax / count), Math.floor(further / count));
     }
   }
 
   #isDraining(): boolean {
-    return this.receiver.isApplying || this.#publishers.some(({ isDraining }) => isDraining);
+    return this.receiver.isApplying || this.#publishers.all.some(({ isDraining }) => isDraining);
   }
 
-  #join(replication: string, options: WanPublisherOptions): void {
+  #made(
+    replication: string,
+    options: WanPublisherOptions,
+    earlierCounts: EventCounts,
+  ): WanPublisher {
     const { engine, clock, log, transportOf, refsTo, random = Math.random } = this.#parts;
     const { onProgress, delaysAll } = this.#parts;
     const publisher = new WanPublisher({
@@ -257,12 +234,11 @@ export class WanReplications implements ResponseSender {
       transport: transportOf(options),
       refOf: refsTo(replication),
       firstNumber: this.#firstNumber,
-      earlierCounts: this.#removed.take(replication, options.publisherId),
+      earlierCounts,
     });
     if (onProgress !== undefined) publisher.watch(onProgress);
-    this.#publishers.push(publisher);
-    this.#share();
     engine.addSink(publisher);
     if (this.#hasBegun) publisher.begin();
+    return publisher;
   }
 }
