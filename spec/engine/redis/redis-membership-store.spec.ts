@@ -31,6 +31,33 @@ describeMemberStore('on a fake server', async () => {
   };
 });
 
+describe('members', () => {
+  it('tell one another which partitions they have changed', async () => {
+    const world = new World();
+    const server = new FakeServer(world);
+    const engines = [0, 1].map(() => fakeStore(world, server.url).engine);
+    const told: Uint8Array[][] = [[], []];
+    let hints = 0;
+    await world.during(Promise.all(engines.map((engine) => engine.open())));
+    for (const [index, { membershipStore: store }] of engines.entries()) {
+      store.onHint(() => hints++);
+      store.onAnnounced((partitions) => void told[index]!.push(Uint8Array.from(partitions)));
+    }
+    await world.pass(1000);
+    const partitions = Uint8Array.from([0, 255, 1]);
+    const before = hints;
+    engines[0]!.membershipStore.announce(partitions);
+    // The bytes may change as soon as the call returns.
+    partitions.fill(0);
+    await world.pass(100);
+    const expected = [Uint8Array.from([0, 255, 1])];
+    assert.deepEqual(told, [expected, expected]);
+    assert.equal(hints, before);
+    await world.during(Promise.all(engines.map((engine) => engine.close())));
+    engines[0]!.membershipStore.announce(partitions);
+  });
+});
+
 interface Setting {
   readonly server: FaultyServer;
   readonly proxy: CuttableProxy;

@@ -9,6 +9,7 @@ import type { ServerAddress } from '../../base/server-address.ts';
 import type { Span } from '../../base/span.ts';
 import type { ChangeWork, MemberLife } from '../../cluster/membership.ts';
 import { type MembershipStore, PLACES } from '../../cluster/membership-store.ts';
+import type { ChangedPartitions } from '../changed-partitions.ts';
 import type { Condition } from '../condition.ts';
 import {
   CLOSED,
@@ -123,7 +124,7 @@ export class RedisEngine implements Engine, ChangeWork, SectionMerger, MarkedCha
   readonly isOrdered = false;
   readonly listRun = 0;
   /** The store of the members that share the servers' data. */
-  readonly membershipStore: MembershipStore;
+  readonly membershipStore: MembershipStore & ChangedPartitions;
   readonly #options: RedisEngineOptions;
   readonly #clock: Clock;
   readonly #servers: Servers;

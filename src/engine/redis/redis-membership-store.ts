@@ -1,7 +1,7 @@
 /**
  * The membership store on the servers: each step is one script (member-scripts.ts) on the primary
  * of partition 0, by the time of that server. One step is under way at a time. Hints are received
- * over a channel.
+ * over a channel; so are the partitions that a member has changed.
  *
  * A join and a change of the record need replicas. A heartbeat counts if the servers agree on the
  * primary that has replied to it (Servers.agreeOn), or if a replica has it. If that primary refuses
@@ -26,6 +26,7 @@ import type {
   Refused,
   StoredMember,
 } from '../../cluster/membership-store.ts';
+import type { ChangedPartitions } from '../changed-partitions.ts';
 import { type CommandBuffer, header } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { errorKind, REFUSED_CHANGE } from './error-reply.ts';
@@ -46,7 +47,7 @@ import {
 } from './member-scripts.ts';
 import { OutOfStep, type RedisConnection } from './redis-connection.ts';
 import { ARRAY, BULK, INTEGER, kindSet, NIL, type Reply } from './reply.ts';
-import { runStep } from './run-step.ts';
+import { NUMBER, READ, runStep } from './run-step.ts';
 import type { Script } from './scripts.ts';
 import { WakeUps, type WakeUpsOptions } from './wake-ups.ts';
 
@@ -57,6 +58,7 @@ const LISTENER = Buffer.from('cluster');
 const LITE = '1';
 const NOT_LITE = '';
 const HGET_GONE = header(3, 'HGET');
+const SPUBLISH = header(3, 'SPUBLISH');
 const GONE = Buffer.from('gone');
 /** Replicas that a heartbeat needs if the servers do not agree on the primary. */
 const HEARTBEAT_REPLICAS = 1;
@@ -92,13 +94,14 @@ interface ViewReply {
   readonly goneCount: number;
 }
 
-export class RedisMembershipStore implements MembershipStore {
+export class RedisMembershipStore implements MembershipStore, ChangedPartitions {
   readonly #options: RedisMemberStoreOptions;
   readonly #record: Buffer;
   readonly #channel: Buffer;
   readonly #steps = new SerialQueue();
   readonly #hintListeners: (() => void)[] = [];
   readonly #moveListeners: (() => void)[] = [];
+  #onAnnounced: (partitions: Uint8Array) => void = () => {};
   readonly #hints: WakeUps;
   /** Number of the last join; 0 before the first. */
   #lastJoinNumber = 0;
@@ -116,7 +119,11 @@ export class RedisMembershipStore implements MembershipStore {
       servers,
       connection,
       listener: LISTENER,
-      onWakeUp: () => this.#hint(),
+      onWakeUp: (partitions) => {
+        // A hint is empty.
+        if (partitions.length === 0) this.#hint();
+        else this.#onAnnounced(partitions.toBuffer());
+      },
       onListening: () => this.#hint(),
     });
   }
@@ -186,6 +193,25 @@ export class RedisMembershipStore implements MembershipStore {
   onHint(listener: () => void): void {
     this.#hintListeners.push(listener);
     this.#hints.listen(PARTITION);
+  }
+
+  announce(partitions: Uint8Array): void {
+    runStep(this.#options.dispatcher, {
+      partition: PARTITION,
+      traits: READ,
+      reading: NUMBER,
+      write: (commands) => {
+        commands.begin(SPUBLISH);
+        commands.bytes(this.#channel);
+        commands.bytes(Buffer.from(partitions));
+      },
+      onDone: () => {},
+      onFailed: () => {},
+    });
+  }
+
+  onAnnounced(listener: (partitions: Uint8Array) => void): void {
+    this.#onAnnounced = listener;
   }
 
   onMoved(listener: () => void): void {
