@@ -1,12 +1,17 @@
 /** Covers src/wan/wan-metrics.ts, src/wan/removed-publishers.ts. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { SET } from '../../src/engine/mutation.ts';
 import { RemovedPublishers } from '../../src/wan/removed-publishers.ts';
 import { scraped } from '../telemetry/scraped.ts';
-import { type Member, OPTIONS, pairOf, setKeys } from './members.ts';
+import { durableMember, type Member, OPTIONS, pairOf, setKeys } from './members.ts';
+import { clusterOf } from './server-members.ts';
 
 /** Returns the values of the publisher by metric, and those of `state` by state. */
-function figuresOf({ replications }: Member, publisher = 'p'): Record<string, number> {
+function figuresOf(
+  { replications }: { readonly replications: Pick<Member['replications'], 'figures'> },
+  publisher = 'p',
+): Record<string, number> {
   const series = Object.entries(scraped((to) => replications.figures(to)));
   const labels = `replication="r",publisher="${publisher}"`;
   const own = series.flatMap(([name, value]): [string, number][] => {
@@ -52,6 +57,23 @@ it('Queued, sent, dropped and rejected events, the lag and the state are reporte
   setKeys(a, 1, 100);
   await network.pass(1000);
   assert.deepEqual(figuresOf(a), { ...sent, rejected_events_total: 1 });
+});
+
+it('A member on servers reports its share, and no bytes', async () => {
+  const { network, members } = clusterOf(1);
+  durableMember(network, 'b');
+  const { queued_bytes: _, ...quiet } = QUIET;
+  members[0]!.engine.change(SET, 'map', 'key');
+  await network.pass(3000);
+  assert.deepEqual(figuresOf(members[0]!), { ...quiet, sent_events_total: 1 });
+  members[0]!.control.pause();
+  members[0]!.engine.change(SET, 'map', 'key');
+  await network.pass(3000);
+  const { lag_seconds: lag = 0, ...waiting } = figuresOf(members[0]!);
+  assert.ok(lag >= 2 && lag <= 4, `${lag}`);
+  const { lag_seconds: __, ...rest } = quiet;
+  const paused = { REPLICATING: 0, PAUSED: 1, queued_events: 1, sent_events_total: 1 };
+  assert.deepEqual(waiting, { ...rest, ...paused });
 });
 
 it('The series of a removed publisher end, and continue if it is added again', async () => {

@@ -25,6 +25,8 @@ export interface SharedValues {
    * member needs it. That of a single member is its own uuid.
    */
   readonly dataSetId?: string | undefined;
+  /** The epoch in which these members send the changes of the data set (../wan/message-format.ts). */
+  readonly wanEpoch?: number | undefined;
 }
 
 export interface AddedConfig {

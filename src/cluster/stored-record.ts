@@ -39,6 +39,7 @@ interface RecordText {
   readonly addedConfigs: readonly AddedConfig[];
   readonly tcpIpMembers?: readonly string[] | undefined;
   readonly dataSetId?: string | undefined;
+  readonly wanEpoch?: number | undefined;
   readonly transition?: Transition | undefined;
   /** The last change that ended. */
   readonly ended?: EndedTransition;
@@ -135,8 +136,8 @@ export class StoredRecord implements SharedRecord {
 const EMPTY: RecordText = { state: 'ACTIVE', addedConfigs: [] };
 
 function valuesOf(text: RecordText, version: string): SharedValues {
-  const { state, licenseKeyHash, addedConfigs, tcpIpMembers, dataSetId } = text;
-  return { state, version, licenseKeyHash, addedConfigs, tcpIpMembers, dataSetId };
+  const { state, licenseKeyHash, addedConfigs, tcpIpMembers, dataSetId, wanEpoch } = text;
+  return { state, version, licenseKeyHash, addedConfigs, tcpIpMembers, dataSetId, wanEpoch };
 }
 
 /** A cluster that changes to a closed state is as closed as one that is already in it. */

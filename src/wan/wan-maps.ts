@@ -20,6 +20,11 @@ export interface WanMapRef {
   accepts(key: Span): boolean;
 }
 
+/** A map's reference with the name of its replication. */
+export interface NamedMapRef extends WanMapRef {
+  readonly replication: string;
+}
+
 /**
  * Returns the map's reference to the publisher's replication, or undefined. The result for a name
  * never changes, and calls are rare.
@@ -63,6 +68,17 @@ export class WanMaps {
     const { enabled, depth = MAP_WAN_SETTINGS.merkleTreeDepth.fallback } =
       this.#of(map)?.merkleTree ?? {};
     return { isOn: enabled !== false, depth: Math.min(depth, MERKLE_DEPTH_COUNTED_MAX) };
+  }
+
+  /** Whether any map has such settings. */
+  get hasSettings(): boolean {
+    return !this.#isEmpty;
+  }
+
+  /** Returns the map's reference, or undefined. */
+  refOf(map: Buffer): NamedMapRef | undefined {
+    const ref = this.#isEmpty ? undefined : this.#of(map)?.ref;
+    return ref && { replication: ref.name, ...mapRefOf(ref) };
   }
 
   /** Returns the function that looks up the maps' references to that replication. */

@@ -30,10 +30,13 @@ const METRICS = {
   ),
 };
 
-export function reportWan(to: Figures, publishers: readonly WanPublisher[]): void {
+type Reported = Pick<WanPublisher, 'replication' | 'id' | 'status' | 'eventCounts'>;
+
+export function reportWan(to: Figures, publishers: readonly Reported[]): void {
   for (const { replication, id, status, eventCounts } of publishers) {
     to.add(METRICS.queuedEvents, status.queueSize, replication, id);
-    to.add(METRICS.queuedBytes, status.queueBytes, replication, id);
+    // The bytes on servers are not known.
+    if (status.queueBytes >= 0) to.add(METRICS.queuedBytes, status.queueBytes, replication, id);
     to.add(METRICS.lag, status.lagMillis / 1000, replication, id);
     to.addState(METRICS.state, PUBLISHER_STATES, status.state, replication, id);
     to.add(METRICS.sent, eventCounts.sent, replication, id);

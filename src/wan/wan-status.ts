@@ -11,7 +11,10 @@ export interface PublisherStatus {
   readonly wanPublisherId: string;
   readonly clusterName: string;
   readonly state: PublisherState;
-  /** Unacknowledged events, and their bytes. */
+  /**
+   * Unacknowledged events, and their bytes. On servers: keys that wait in the partitions that this
+   * member sends for, and -1.
+   */
   readonly queueSize: number;
   readonly queueCapacity: number;
   readonly queueBytes: number;

@@ -1,0 +1,250 @@
+/**
+ * The batches of a cluster on fake servers, and a simulation of members that start, end and are
+ * parted while they send. Also covers server-lane.ts and waiting-events.ts.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { LATEST_UPDATE, PASS_THROUGH } from '../../src/engine/merge-policy.ts';
+import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
+import { BATCH, openMessage } from '../../src/wan/message-format.ts';
+import { readBatch } from '../../src/wan/received-batch.ts';
+import { durableMember, endpoint, generator, type Network } from './members.ts';
+import { clusterOf, type ServerMember } from './server-members.ts';
+
+const CASES = Number(process.env.WAN_CASES ?? 40);
+const PARTITION_COUNT = 13;
+/** Longer than any delay of these tests. */
+const LONG_MS = 3000;
+
+interface Sent {
+  readonly to: string;
+  /** The lanes, and the numbers of events and bytes. */
+  readonly lanes: readonly number[];
+  readonly events: number;
+  readonly bytes: number;
+}
+
+/** Returns the batches that were sent. */
+async function batchesOf({ sent }: Network): Promise<Sent[]> {
+  const batches: Sent[] = [];
+  for (const { to, message } of sent) {
+    const opened = await openMessage(message, 2 ** 28);
+    if (opened.kind !== BATCH) continue;
+    const { sections } = readBatch(opened);
+    const lanes = sections.map(({ lane }) => lane);
+    const events = sections.reduce((sum, { count }) => sum + count, 0);
+    batches.push({ to, lanes, events, bytes: opened.payload.length });
+  }
+  return batches;
+}
+
+test('a batch has up to batch-size events of several partitions', async () => {
+  const { network, members, servers } = clusterOf(1, { batchSize: 50 });
+  const b = durableMember(network, 'b');
+  members[0]!.control.pause();
+  for (let key = 0; key < 1000; key++) members[0]!.engine.change(SET, 'map', `key${key}`);
+  await network.pass(LONG_MS);
+  members[0]!.control.resume();
+  await network.pass(LONG_MS);
+  assert.deepEqual(b.engine.contents(), servers.contents());
+  const batches = await batchesOf(network);
+  assert.equal(Math.max(...batches.map(({ events }) => events)), 50);
+  assert.equal(batches.length < 30, true, `${batches.length} batches`);
+  assert.equal(new Set(batches.flatMap(({ lanes }) => lanes)).size, PARTITION_COUNT);
+});
+
+test('a full batch does not wait for the delay', async () => {
+  const { network, members } = clusterOf(1, { batchSize: 20, batchMaxDelayMs: 100_000 });
+  const b = durableMember(network, 'b');
+  await network.pass(LONG_MS + 100);
+  for (let key = 0; key < 19; key++) members[0]!.engine.change(SET, 'map', `key${key}`);
+  await network.pass(300);
+  assert.equal(b.places.length, 0);
+  members[0]!.engine.change(SET, 'map', 'key19');
+  await network.pass(100);
+  assert.equal(b.places.length, 20);
+});
+
+test('long values are sent one by one, and others with what fits', async () => {
+  const { network, members, servers } = clusterOf(1, { batchSize: 500 });
+  durableMember(network, 'b');
+  const { engine, control } = members[0]!;
+  control.pause();
+  for (let key = 0; key < 20; key++) engine.change(SET, 'map', `long${key}`, 'x'.repeat(3_000_000));
+  for (let key = 0; key < 300; key++) engine.change(SET, 'map', `key${key}`, 'y'.repeat(60_000));
+  await network.pass(LONG_MS);
+  control.resume();
+  await network.pass(LONG_MS);
+  assert.equal(servers.markCount, 0);
+  const batches = await batchesOf(network);
+  assert.equal(Math.max(...batches.map(({ bytes }) => bytes)) < 4_194_304 + 500, true);
+  assert.equal(batches.length < 40, true, `${batches.length} batches`);
+  // What does not fit is read again, but not often.
+  const { read } = servers.stepCounts;
+  assert.equal(read < 20 + 300, true, `${read} reads`);
+});
+
+test('a batch that is too long is halved, and a key that is too long is skipped', async () => {
+  const { network, members, servers } = clusterOf(1, { batchSize: 500 });
+  const b = durableMember(network, 'b');
+  const { engine, control, log } = members[0]!;
+  control.pause();
+  engine.change(DELETE, 'map', 'key7');
+  for (let key = 0; key < 40; key++) {
+    engine.change(SET, 'map', `key${key}`, 'x'.repeat(key === 7 ? 20_000 : 1000));
+  }
+  network.answer = ({ length }) =>
+    length > 15_000 ? { status: 413, body: Buffer.alloc(0) } : undefined;
+  await network.pass(LONG_MS);
+  control.resume();
+  await network.pass(LONG_MS);
+  assert.equal(servers.markCount, 0);
+  assert.equal(b.places.length, 39);
+  const { eventsSent, eventsRejected } = members[0]!.status;
+  // The key that was set again has two events.
+  assert.deepEqual([eventsSent, eventsRejected], [39, 2]);
+  const skipped = log.lines.filter((line) => line.includes('is skipped'));
+  assert.equal(skipped.length, 1);
+  assert.match(skipped[0]!, /an event of 20\d+ bytes is too long for b:5701/);
+});
+
+test('events that the target rejects, or has no memory for, are counted and sent again', async () => {
+  const { network, members, servers } = clusterOf(1);
+  const b = durableMember(network, 'b');
+  const { engine } = members[0]!;
+  engine.change(SET, 'map', 'x'.repeat(40_000), '');
+  engine.change(SET, 'map', 'key', '');
+  await network.pass(LONG_MS);
+  assert.deepEqual([members[0]!.status.eventsSent, members[0]!.status.eventsRejected], [1, 1]);
+  assert.deepEqual(b.places, ['map/key']);
+  b.isPassive = true;
+  engine.change(SET, 'map', 'other', '');
+  await network.pass(LONG_MS);
+  assert.match(`${members[0]!.status.lastError}`, /its cluster is PASSIVE/);
+  assert.equal(servers.markCount, 1);
+  b.isPassive = false;
+  await network.pass(LONG_MS);
+  assert.equal(members[0]!.status.eventsSent, 2);
+});
+
+test('several endpoints share the partitions, and one that is lost is replaced', async () => {
+  const { network, members, servers } = clusterOf(1, {
+    targetEndpoints: [endpoint('b'), endpoint('b2')],
+  });
+  const b = durableMember(network, 'b');
+  network.members.set('b2', b);
+  for (let key = 0; key < 60; key++) members[0]!.engine.change(SET, 'map', `key${key}`);
+  await network.pass(LONG_MS);
+  const lanesOf = async (to: string) =>
+    new Set(
+      (await batchesOf(network)).filter((each) => each.to === to).flatMap(({ lanes }) => lanes),
+    );
+  const lanes = [...(await lanesOf('b'))].filter((lane) => lane % 2 === 1);
+  // Only the batches before the second handshake.
+  assert.equal(lanes.length <= 8, true);
+  assert.equal((await lanesOf('b2')).size > 3, true);
+  network.members.delete('b2');
+  for (let key = 0; key < 60; key++) members[0]!.engine.change(SET, 'map', `key${key}`, 'x');
+  await network.pass(LONG_MS);
+  assert.deepEqual(b.engine.contents(), servers.contents());
+});
+
+test('a member that is cut off, and servers that fail, cause no rush of steps', async () => {
+  const { network, members, servers } = clusterOf(1);
+  const b = durableMember(network, 'b');
+  const { engine, view } = members[0]!;
+  await network.pass(LONG_MS);
+  servers.fate = () => ({ isDone: false, isKnown: true, delayMs: 0 });
+  engine.change(SET, 'map', 'key');
+  await network.pass(LONG_MS);
+  view.isCutOff = true;
+  engine.change(SET, 'map', 'key2');
+  await network.pass(LONG_MS);
+  servers.fate = () => ({ isDone: true, isKnown: true, delayMs: 0 });
+  await network.pass(LONG_MS);
+  assert.equal(b.places.length, 0);
+  const { read, acknowledge, count } = servers.stepCounts;
+  assert.equal(read + acknowledge + count < 60, true, `${read} ${acknowledge} ${count}`);
+  view.isCutOff = false;
+  await network.pass(LONG_MS);
+  assert.equal(b.places.length, 2);
+});
+
+/** Runs random changes and faults. Returns whether the target is equal to the source at the end. */
+async function simulated(seed: number): Promise<void> {
+  const random = generator(seed);
+  const below = (count: number) => Math.floor(random() * count);
+  const { network, cluster, servers } = clusterOf(1 + below(3), {
+    batchSize: 1 + below(20),
+    batchMaxDelayMs: 1 + below(100),
+    acknowledgeType: below(2) === 0 ? 'ACK_ON_RECEIPT' : 'ACK_ON_OPERATION_COMPLETE',
+  });
+  network.random = random;
+  const b = durableMember(network, 'b');
+  cluster.policy = below(2) === 0 ? PASS_THROUGH : LATEST_UPDATE;
+  network.disturb(below, { twiceMs: 400, delayMs: 50, answerMs: 50 });
+  servers.fate = () => ({ isDone: below(20) > 0, isKnown: below(20) > 0, delayMs: below(20) });
+  let names = 3;
+  const { members } = cluster;
+  const anyOf = () => members[below(members.length)]!;
+  const faults: (() => void)[] = [
+    () => void (members.length < 4 && cluster.join(`s${names++}`)),
+    () => {
+      if (members.length < 2) return;
+      const member = anyOf();
+      member.kill();
+      // The others learn of it later.
+      members.splice(members.indexOf(member), 1);
+      network.clock.after(below(1500), () => cluster.tellAll());
+    },
+    () => anyOf().sees([anyOf(), anyOf()]),
+    () => cluster.tellAll(),
+    () => {
+      const { view } = anyOf();
+      view.isCutOff = !view.isCutOff;
+    },
+    () => anyOf().control.pause(),
+    () => anyOf().control.resume(),
+    () => {
+      b.isDown = !b.isDown;
+    },
+    () => b.restart(),
+  ];
+  for (let step = 0; step < 80; step++) {
+    for (let change = below(8); change > 0; change--) {
+      const kind = below(12);
+      const operation = kind === 0 ? CLEAR : kind < 4 ? DELETE : SET;
+      const key = operation === CLEAR ? '' : `key${below(30)}`;
+      anyOf().engine.change(operation, `map${below(2)}`, key, `${step} ${change}`);
+    }
+    if (below(6) === 0) faults[below(faults.length)]!();
+    await network.pass(below(60));
+  }
+  network.calm();
+  b.isDown = false;
+  servers.fate = () => ({ isDone: true, isKnown: true, delayMs: 0 });
+  for (const { view, control } of members) {
+    view.isCutOff = false;
+    control.resume();
+  }
+  cluster.tellAll();
+  for (let round = 0; round < 100 && servers.markCount > 0; round++) await network.pass(100);
+  await network.pass(LONG_MS);
+  assert.deepEqual(b.engine.contents(), servers.contents());
+  assert.equal(servers.markCount, 0);
+  for (const { status } of members) assertIdle(status);
+}
+
+function assertIdle({ queueSize, lagMillis, eventsRejected }: ServerMember['status']): void {
+  assert.deepEqual([queueSize, lagMillis, eventsRejected], [0, 0, 0]);
+}
+
+test(`${CASES} simulated clusters: the target gets what the source has`, async (t) => {
+  const first = Number(process.env.WAN_SEED ?? 1);
+  for (let seed = first; seed < first + CASES; seed++) {
+    await simulated(seed).catch((error: unknown) => {
+      t.diagnostic(`seed ${seed}`);
+      throw error;
+    });
+  }
+});
