@@ -251,6 +251,33 @@ test('the epoch and the data set are those of the cluster', async () => {
   assert.equal(cluster.record.values.wanEpoch, wanEpoch);
 });
 
+test('nothing is sent before the record of the cluster has the data set', async () => {
+  const { network, cluster } = clusterOf(0);
+  const b = durableMember(network, 'b');
+  const { record } = cluster;
+  const { compareAndSet } = record;
+  record.compareAndSet = () => Promise.reject(new Error('too few replicas'));
+  cluster.join('s0').engine.change(SET, 'map', 'key');
+  await network.pass(LONG_MS);
+  assert.equal(network.sent.length, 0);
+  record.compareAndSet = compareAndSet.bind(record);
+  await network.pass(LONG_MS);
+  assert.deepEqual(b.places, ['map/key']);
+});
+
+test('a member that sees others join stops sending for their partitions at once', async () => {
+  const { network, cluster, members } = clusterOf(1, { batchMaxDelayMs: 10 });
+  durableMember(network, 'b');
+  const [one] = members as [ServerMember];
+  await network.pass(LONG_MS + 100);
+  cluster.join('s1');
+  setKeys([one], 60);
+  await network.pass(800);
+  const sent = one.status.eventsSent;
+  assert.equal(sent > 10 && sent < 50, true, `${sent}`);
+  assert.equal(sum(cluster.members.map(({ status }) => status.eventsSent)), 60);
+});
+
 test('numbers that a failover lost and the servers assigned again are not mistaken', async () => {
   for (const isTold of [true, false]) {
     const { network, cluster, members, servers } = clusterOf(2, { batchSize: 100 });

@@ -8,7 +8,7 @@ import type { Clock, Timer } from '../base/clock.ts';
 import type { Figures } from '../base/figures.ts';
 import { SerialQueue } from '../base/serial-queue.ts';
 import type { Span } from '../base/span.ts';
-import type { Cluster } from '../cluster/cluster.ts';
+import type { Cluster, MemberInfo } from '../cluster/cluster.ts';
 import type { SharedRecord } from '../cluster/shared-record.ts';
 import type { ChangedPartitions } from '../engine/changed-partitions.ts';
 import type { MarkedChanges, MarkedPublisher } from '../engine/marked-changes.ts';
@@ -57,7 +57,8 @@ export class ServerReplications {
   readonly #reading = new SerialQueue();
   /** References by the map's name (latin1). */
   readonly #refs = new Map<string, NamedMapRef | undefined>();
-  /** The uuids of the members when the senders were determined last. */
+  /** The members of the cluster when the senders were determined last, and their uuids. */
+  #view: readonly MemberInfo[] = [];
   #members = '';
   /** The partitions that this member sends for. */
   #own: readonly number[] = [];
@@ -66,6 +67,8 @@ export class ServerReplications {
   readonly #announceTimer: OneShotTimer;
   #lookTimer: Timer | undefined;
   #hasBegun = false;
+  /** Whether the data set of the cluster and its epoch are known. */
+  #isReady = false;
   #isClosed = false;
 
   constructor(parts: ServerReplicationsParts) {
@@ -105,7 +108,7 @@ export class ServerReplications {
           sender: this.#sender,
           transport: transportOf(options),
           policyOf: (map) => this.#policyOf(map, replication),
-          maySend: () => !this.#parts.cluster.isCutOff,
+          maySend: () => this.#maySend(),
           reading: this.#reading,
         }),
     );
@@ -205,6 +208,7 @@ export class ServerReplications {
     if (this.#publishers.all.length > 0) {
       try {
         await this.#sender.ready();
+        this.#isReady = true;
         await this.#lookAll();
       } catch {
         // The record could not be changed: the next look tries again.
@@ -219,9 +223,18 @@ export class ServerReplications {
     await Promise.all(this.#publishers.all.map(({ sender }) => sender.look()));
   }
 
+  /** Returns whether this member is in the cluster, and determines the senders if others came or left. */
+  #maySend(): boolean {
+    const { members, isCutOff } = this.#parts.cluster;
+    if (!this.#isReady) return false;
+    if (members !== this.#view) this.#determineSenders();
+    return !isCutOff;
+  }
+
   /** Determines the partitions that this member sends for. */
   #determineSenders(): void {
     const { cluster, changes } = this.#parts;
+    this.#view = cluster.members;
     const uuids = cluster.isCutOff ? [] : cluster.members.map(({ uuid }) => uuid);
     const members = uuids.join();
     if (members === this.#members) return;
