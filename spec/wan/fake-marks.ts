@@ -49,7 +49,8 @@ interface State {
 export class FakeServers {
   readonly partitionCount: number;
   readonly clock: Clock;
-  fate: () => Fate = () => AT_ONCE;
+  /** Decides what happens to a step on the partition, which is -1 for one on all. */
+  fate: (partition: number) => Fate = () => AT_ONCE;
   /** Steps of each kind. */
   readonly stepCounts = { read: 0, acknowledge: 0, count: 0 };
   readonly #listeners: ((partitions: Uint8Array) => void)[] = [];
@@ -219,7 +220,7 @@ export class FakeMarks implements MarkedChanges, ChangedPartitions {
     room: WaitingRoom,
   ): Promise<WaitingChanges | undefined> {
     this.#servers.stepCounts.read++;
-    return this.#step(() => this.#read(publisher, partition, after, room));
+    return this.#step(partition, () => this.#read(publisher, partition, after, room));
   }
 
   acknowledgeMarks(
@@ -228,7 +229,7 @@ export class FakeMarks implements MarkedChanges, ChangedPartitions {
     number: number,
   ): Promise<number | undefined> {
     this.#servers.stepCounts.acknowledge++;
-    return this.#step(() => {
+    return this.#step(partition, () => {
       const marks = this.#servers.marksOf(publisher, partition);
       const done = [...marks].filter(([, each]) => each <= number);
       for (const [place] of done) marks.delete(place);
@@ -238,7 +239,7 @@ export class FakeMarks implements MarkedChanges, ChangedPartitions {
 
   async dropWaiting(publisher: MarkedPublisher, partition: number): Promise<boolean> {
     const marks = this.#servers.marksOf(publisher, partition);
-    return (await this.#step(() => marks.clear() ?? true)) === true;
+    return (await this.#step(partition, () => marks.clear() ?? true)) === true;
   }
 
   async waitingCounts(
@@ -246,19 +247,19 @@ export class FakeMarks implements MarkedChanges, ChangedPartitions {
     partitions: readonly number[],
   ): Promise<readonly (number | undefined)[]> {
     this.#servers.stepCounts.count++;
-    const counts = await this.#step(() =>
+    const counts = await this.#step(partitions[0]!, () =>
       partitions.map((partition) => this.#servers.marksOf(publisher, partition).size),
     );
     return counts ?? partitions.map(() => undefined);
   }
 
   dropOthers(names: readonly Buffer[]): Promise<number | undefined> {
-    return this.#step(() => this.#servers.dropOthers(names));
+    return this.#step(-1, () => this.#servers.dropOthers(names));
   }
 
   /** Does the step at once or later; resolves with its result, or undefined if that is unknown. */
-  #step<Result>(work: () => Result): Promise<Result | undefined> {
-    const { isDone, isKnown, delayMs } = this.#servers.fate();
+  #step<Result>(partition: number, work: () => Result): Promise<Result | undefined> {
+    const { isDone, isKnown, delayMs } = this.#servers.fate(partition);
     return new Promise((resolve) => {
       const run = () => {
         if (this.isKilled) return;

@@ -6,7 +6,6 @@
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Figures } from '../base/figures.ts';
-import { SerialQueue } from '../base/serial-queue.ts';
 import type { Span } from '../base/span.ts';
 import type { Cluster, MemberInfo } from '../cluster/cluster.ts';
 import type { SharedRecord } from '../cluster/shared-record.ts';
@@ -16,6 +15,7 @@ import type { SectionMerger } from '../engine/section-merger.ts';
 import { ClusterSender } from './cluster-sender.ts';
 import { OneShotTimer } from './one-shot-timer.ts';
 import { partitionsSentBy } from './partition-senders.ts';
+import { PartitionSteps } from './partition-steps.ts';
 import { PublisherList } from './publisher-list.ts';
 import { ServerPublisher } from './server-publisher.ts';
 import { storedElsewhere } from './stored-elsewhere.ts';
@@ -54,7 +54,7 @@ export class ServerReplications {
   readonly #parts: ServerReplicationsParts;
   readonly #publishers = new PublisherList<ServerPublisher>();
   readonly #sender: ClusterSender;
-  readonly #reading = new SerialQueue();
+  readonly #steps: PartitionSteps;
   /** References by the map's name (latin1). */
   readonly #refs = new Map<string, NamedMapRef | undefined>();
   /** The members of the cluster when the senders were determined last, and their uuids. */
@@ -76,6 +76,7 @@ export class ServerReplications {
     const { changes, changedPartitions, engine, clock } = parts;
     this.#sender = new ClusterSender({ ...parts, now: (version) => engine.now(version) });
     this.#changed = new Uint8Array(Math.ceil(changes.partitionCount / 8));
+    this.#steps = new PartitionSteps(clock, (partition) => this.#probe(partition));
     this.#announceTimer = new OneShotTimer(clock, () => this.#announce());
     changes.onMarked((partition) => this.#onMarked(partition));
     changes.onNotMarked((publisher) => this.#onNotMarked(publisher));
@@ -109,7 +110,7 @@ export class ServerReplications {
           transport: transportOf(options),
           policyOf: (map) => this.#policyOf(map, replication),
           maySend: () => this.#maySend(),
-          reading: this.#reading,
+          steps: this.#steps,
         }),
     );
     this.review();
@@ -192,6 +193,7 @@ export class ServerReplications {
     this.#isClosed = true;
     this.#lookTimer?.cancel();
     this.#announceTimer.cancel();
+    this.#steps.close();
     for (const publisher of this.#publishers.all) publisher.close();
     if (this.#hasBegun) this.#publishers.logUnsent(log, '; the servers keep what waits');
   }
@@ -242,6 +244,14 @@ export class ServerReplications {
     const own = cluster.members.find(({ localMember }) => localMember)?.uuid ?? '';
     this.#own = partitionsSentBy(own, uuids, changes.partitionCount);
     for (const { sender } of this.#publishers.all) sender.setPartitions(this.#own);
+  }
+
+  /** Resolves with undefined if the servers of the partition do not respond. */
+  async #probe(partition: number): Promise<unknown> {
+    const [publisher] = this.#publishers.all;
+    if (publisher === undefined) return 0;
+    const [count] = await this.#parts.changes.waitingCounts(publisher, [partition]);
+    return count;
   }
 
   #onMarked(partition: number): void {

@@ -12,7 +12,6 @@
  * servers, and two senders send the same numbers.
  */
 import type { Clock } from '../base/clock.ts';
-import type { SerialQueue } from '../base/serial-queue.ts';
 import type { Span } from '../base/span.ts';
 import type { MarkedChanges, MarkedPublisher } from '../engine/marked-changes.ts';
 import type { Version } from '../engine/version.ts';
@@ -20,6 +19,7 @@ import { type BatchResponse, MessageTexts, type Section, unsealedBatch } from '.
 import { BATCH_BYTES_MAX, batchesPerEndpoint } from './batch-limits.ts';
 import { ChunkPool } from './chunk-pool.ts';
 import { OneShotTimer } from './one-shot-timer.ts';
+import type { PartitionSteps } from './partition-steps.ts';
 import { type EpochSender, PublisherTarget, TOO_LONG } from './publisher-target.ts';
 import { ResponseCounts } from './response-counts.ts';
 import { ServerLane } from './server-lane.ts';
@@ -29,7 +29,7 @@ import type { WanPublisherOptions } from './wan-config.ts';
 import type { WanLog } from './wan-engine.ts';
 import type { WanTransport } from './wan-transport.ts';
 
-/** Maximum number of partitions in a batch, and of those that are read, or cleared, at once. */
+/** Maximum number of partitions in a batch, and of those that are read at the same time. */
 const SECTIONS_MAX = 64;
 const READS_AT_ONCE = 8;
 /** Length of a section above which the partition is then read by itself, in bytes. */
@@ -49,8 +49,8 @@ export interface ServerSenderParts {
   readonly policyOf: (map: Span) => number | undefined;
   /** Returns whether this member may send: it is in the cluster. */
   readonly maySend: () => boolean;
-  /** Runs the reads of one batch after another, for all publishers: values may be long. */
-  readonly reading: SerialQueue;
+  /** Makes the steps of all publishers. */
+  readonly steps: PartitionSteps;
   readonly clock: Clock;
   readonly log: WanLog;
   /** Random number from 0 to 1, for the jitter. */
@@ -273,7 +273,7 @@ export class ServerSender {
     chosen: readonly { lane: ServerLane; count: number }[],
   ): Promise<void> {
     const target = endpoint.dataSet!;
-    const sections = await this.#parts.reading.run(() => this.#read(endpoint, target, chosen));
+    const sections = await this.#read(endpoint, target, chosen);
     await this.#sendSections(endpoint, target, sections);
     endpoint.inFlightCount--;
     for (const { lane } of chosen) lane.isBusy = false;
@@ -348,12 +348,14 @@ export class ServerSender {
     target: Buffer,
     room: { readonly count: number; readonly bytes: number },
   ): Promise<WaitingSection | undefined> {
-    const { clock, changes, policyOf } = this.#parts;
+    const { clock, changes, steps, policyOf } = this.#parts;
     const readMs = clock.now();
     const { partition } = lane;
     lane.isLong = false;
     if (lane.remainsTo > 0 && !(await this.#acknowledge(lane, lane.remainsTo))) return undefined;
-    const waiting = await changes.readWaiting(this.#publisher, partition, 0, room);
+    const waiting = await steps.read(partition, () =>
+      changes.readWaiting(this.#publisher, partition, 0, room),
+    );
     if (waiting === undefined) {
       lane.expectBy(clock.now() + RETRY_MS);
       return undefined;
@@ -373,7 +375,7 @@ export class ServerSender {
     sections: readonly WaitingSection[],
     response: BatchResponse,
   ): Promise<void> {
-    await eachAtOnce([...sections.entries()], READS_AT_ONCE, async ([index, section]) => {
+    await eachAtOnce([...sections.entries()], SECTIONS_MAX, async ([index, section]) => {
       const { lane, from, count, readMs } = section;
       const { done, ...counts } = response.sections[index]!;
       const { rejected } = this.#counts.newly(lane.number, lane.numberOf(0), counts);
@@ -413,9 +415,12 @@ export class ServerSender {
 
   /** Resolves with whether the marks were removed. */
   async #acknowledge(lane: ServerLane, number: number): Promise<boolean> {
-    const { changes, clock } = this.#parts;
+    const { changes, steps, clock } = this.#parts;
+    const { partition } = lane;
     lane.remainsTo = number;
-    const removed = await changes.acknowledgeMarks(this.#publisher, lane.partition, number);
+    const removed = await steps.run(partition, () =>
+      changes.acknowledgeMarks(this.#publisher, partition, number),
+    );
     if (removed === undefined) {
       lane.expectBy(clock.now() + RETRY_MS);
       return false;
@@ -428,21 +433,24 @@ export class ServerSender {
   /** Counts the keys that wait in the partitions, and sends them. */
   async #count(lanes: readonly ServerLane[]): Promise<void> {
     if (lanes.length === 0) return;
-    const { clock, changes } = this.#parts;
-    const countMs = clock.now();
-    for (const lane of lanes) if (!this.#sendsNow()) lane.dueMs = Number.POSITIVE_INFINITY;
-    const partitions = lanes.map(({ partition }) => partition);
-    const counts = await changes.waitingCounts(this.#publisher, partitions);
-    for (const [index, lane] of lanes.entries()) {
-      const count = counts[index];
-      if (count === undefined) continue;
-      if (count === 0) lane.onEmpty(countMs);
-      else {
-        lane.count = count;
-        if (!lane.isBusy && this.#sendsNow()) lane.expectBy(clock.now());
-      }
-    }
+    const sends = this.#sendsNow();
+    for (const lane of lanes) if (!sends) lane.dueMs = Number.POSITIVE_INFINITY;
+    await Promise.all(lanes.map((lane) => this.#countIn(lane)));
     this.#schedule();
+  }
+
+  async #countIn(lane: ServerLane): Promise<void> {
+    const { clock, changes, steps } = this.#parts;
+    const { partition } = lane;
+    const countMs = clock.now();
+    const count = await steps.run(partition, async () => {
+      const [found] = await changes.waitingCounts(this.#publisher, [partition]);
+      return found;
+    });
+    if (count === undefined) return;
+    if (count === 0) return lane.onEmpty(countMs);
+    lane.count = count;
+    if (!lane.isBusy && this.#sendsNow()) lane.expectBy(clock.now());
   }
 }
 
