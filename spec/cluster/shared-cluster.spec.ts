@@ -578,6 +578,22 @@ describe('The shared record', () => {
     assert.equal(counts.at(-1), 3);
   });
 
+  it('contains data set and epoch for WAN replication, whichever member sets them', async () => {
+    const { world, members } = await three();
+    const values = { dataSetId: '0b5c1ef2-8a1f-4f0f-9d55-5a1d3a3e7c10', wanEpoch: 2 ** 52 + 1 };
+    for (const [at, { cluster }] of members.entries()) {
+      const { record } = cluster;
+      const change = { ...values, wanEpoch: values.wanEpoch + at };
+      const making = record.compareAndSet(record.revision, change);
+      await world.pass(1500);
+      assert.equal(await making, true);
+      for (const each of members) {
+        const { dataSetId, wanEpoch } = each.cluster.record.values;
+        assert.deepEqual({ dataSetId, wanEpoch }, change);
+      }
+    }
+  });
+
   it('can be changed during a change of the state, without affecting it', async () => {
     const { world, members, a, b } = await three();
     b.engine.answerDelayMs = 3000;
