@@ -53,6 +53,23 @@ test('a batch has up to batch-size events of several partitions', async () => {
   assert.equal(new Set(batches.flatMap(({ lanes }) => lanes)).size, PARTITION_COUNT);
 });
 
+test('a key that was deleted and set again counts as two events', async () => {
+  const { network, members, servers } = clusterOf(1, { batchSize: 7 });
+  const b = durableMember(network, 'b');
+  const { engine, control } = members[0]!;
+  control.pause();
+  for (let key = 0; key < 100; key++) {
+    engine.change(DELETE, 'map', `key${key}`);
+    engine.change(SET, 'map', `key${key}`);
+  }
+  await network.pass(LONG_MS);
+  control.resume();
+  await network.pass(LONG_MS);
+  assert.deepEqual(b.engine.contents(), servers.contents());
+  const counts = (await batchesOf(network)).map(({ events }) => events);
+  assert.deepEqual([Math.max(...counts), counts.reduce((sum, count) => sum + count, 0)], [6, 200]);
+});
+
 test('a full batch does not wait for the delay', async () => {
   const { network, members } = clusterOf(1, { batchSize: 20, batchMaxDelayMs: 100_000 });
   const b = durableMember(network, 'b');

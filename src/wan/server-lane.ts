@@ -73,7 +73,8 @@ export class ServerLane {
       this.#sent = new Map();
     }
     // Keys with lower numbers than the last one of the events do not wait any more.
-    const last = Math.max(...keys.keys());
+    let last = 0;
+    for (const number of keys.keys()) last = number;
     const later = [...this.#sent].filter(([number]) => number > last);
     this.#sent = new Map([...keys, ...later]);
     this.#sentTo = Math.max(this.#sentTo, last);

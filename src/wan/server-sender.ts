@@ -13,7 +13,7 @@
  */
 import type { Clock } from '../base/clock.ts';
 import type { Span } from '../base/span.ts';
-import type { MarkedChanges, MarkedPublisher } from '../engine/marked-changes.ts';
+import type { MarkedChanges, MarkedPublisher, WaitingRoom } from '../engine/marked-changes.ts';
 import type { Version } from '../engine/version.ts';
 import { type BatchResponse, MessageTexts, type Section, unsealedBatch } from './batch.ts';
 import { BATCH_BYTES_MAX, batchesPerEndpoint } from './batch-limits.ts';
@@ -30,7 +30,7 @@ import type { WanLog } from './wan-engine.ts';
 import type { WanTransport } from './wan-transport.ts';
 
 /** Maximum number of partitions in a batch, and of those that are read at the same time. */
-const SECTIONS_MAX = 64;
+const PARTITIONS_MAX = 64;
 const READS_AT_ONCE = 8;
 /** Length of a section above which the partition is then read by itself, in bytes. */
 const LONG_BYTES = BATCH_BYTES_MAX / READS_AT_ONCE;
@@ -176,7 +176,7 @@ export class ServerSender {
   async clear(): Promise<boolean> {
     const lanes = [...this.#lanes.values()];
     let isDone = true;
-    await eachAtOnce(lanes, SECTIONS_MAX, async (lane) => {
+    await eachAtOnce(lanes, PARTITIONS_MAX, async (lane) => {
       const { partition } = lane;
       if (await this.#parts.changes.dropWaiting(this.#publisher, partition)) lane.count = 0;
       else isDone = false;
@@ -252,7 +252,7 @@ export class ServerSender {
     const { batchSize } = this.#parts.options;
     const chosen: { lane: ServerLane; count: number }[] = [];
     let left = batchSize;
-    while (lanes.length > 0 && left > 0 && chosen.length < SECTIONS_MAX) {
+    while (lanes.length > 0 && left > 0 && chosen.length < PARTITIONS_MAX) {
       const lane = lanes[0]!;
       if (lane.isLong && chosen.length > 0) break;
       lanes.shift();
@@ -328,15 +328,18 @@ export class ServerSender {
   ): Promise<readonly WaitingSection[]> {
     const sections: WaitingSection[] = [];
     let left = endpoint.bytesMax;
+    let eventsLeft = this.#parts.options.batchSize;
     const share = Math.max(1, Math.floor(left / chosen.length));
     await eachAtOnce(chosen, READS_AT_ONCE, async ({ lane, count }) => {
-      if (left <= 0) return lane.expectBy(this.#parts.clock.now());
+      if (left <= 0 || eventsLeft <= 0) return lane.expectBy(this.#parts.clock.now());
       const section = await this.#readFrom(lane, target, { count, bytes: share });
       if (section === undefined) return;
       const bytes = section.lane.roomBytes;
       if (bytes > LONG_BYTES) lane.isLong = true;
-      if (sections.length > 0 && bytes > left) return lane.expectBy(this.#parts.clock.now());
+      const fits = bytes <= left && section.count <= eventsLeft;
+      if (!fits && sections.length > 0) return lane.expectBy(this.#parts.clock.now());
       left -= bytes;
+      eventsLeft -= section.count;
       sections.push(section);
     });
     return sections;
@@ -346,7 +349,7 @@ export class ServerSender {
   async #readFrom(
     lane: ServerLane,
     target: Buffer,
-    room: { readonly count: number; readonly bytes: number },
+    room: WaitingRoom,
   ): Promise<WaitingSection | undefined> {
     const { clock, changes, steps, policyOf } = this.#parts;
     const readMs = clock.now();
@@ -362,7 +365,7 @@ export class ServerSender {
     }
     const first = waiting.changes[0];
     if (first !== undefined) lane.onOldest(clock.now() - clock.wall() + first.number / 1000);
-    const events = new WaitingEvents(partition, waiting, { target, policyOf }, room.bytes);
+    const events = new WaitingEvents(partition, waiting, { target, policyOf }, room);
     if (events.count > 0) return { lane: events, count: events.count, from: lane, readMs };
     const doneTo = events.doneTo(0);
     if (doneTo === 0) lane.onEmpty(readMs);
@@ -375,7 +378,7 @@ export class ServerSender {
     sections: readonly WaitingSection[],
     response: BatchResponse,
   ): Promise<void> {
-    await eachAtOnce([...sections.entries()], SECTIONS_MAX, async ([index, section]) => {
+    await eachAtOnce([...sections.entries()], PARTITIONS_MAX, async ([index, section]) => {
       const { lane, from, count, readMs } = section;
       const { done, ...counts } = response.sections[index]!;
       const { rejected } = this.#counts.newly(lane.number, lane.numberOf(0), counts);

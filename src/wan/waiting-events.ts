@@ -8,7 +8,7 @@ import { crc32 } from 'node:zlib';
 import { viewed } from '../base/copy-bytes.ts';
 import type { Span } from '../base/span.ts';
 import { hasDataSet } from '../engine/change-codec.ts';
-import type { WaitingChange, WaitingChanges } from '../engine/marked-changes.ts';
+import type { WaitingChange, WaitingChanges, WaitingRoom } from '../engine/marked-changes.ts';
 import { DATA_SET_ID_BYTES, type Mutation, PATH_LENGTH_MAX } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';
 import type { LaneEvents } from './batch.ts';
@@ -41,14 +41,15 @@ export class WaitingEvents implements LaneEvents {
   /** By number, a checksum of the key. */
   readonly keys = new Map<number, number>();
 
-  /** Takes the keys whose events fit into `bytesMax`; the first one always fits. */
-  constructor(partition: number, waiting: WaitingChanges, rule: EventRule, bytesMax: number) {
+  /** Takes the keys whose events fit; the first one always fits. `room.count`: number of events. */
+  constructor(partition: number, waiting: WaitingChanges, rule: EventRule, room: WaitingRoom) {
     this.number = partition;
     this.hasMore = waiting.hasMore;
     for (const change of waiting.changes) {
       const events = eventsOf(change, rule);
       const bytes = events.reduce((sum, { length }) => sum + length + NUMBER_BYTES, 0);
-      if (this.count > 0 && this.roomBytes + bytes > bytesMax) {
+      const isFull = this.roomBytes + bytes > room.bytes || this.count + events.length > room.count;
+      if (isFull && this.count > 0) {
         this.hasMore = true;
         return;
       }
