@@ -8,7 +8,9 @@ import { LATEST_UPDATE, PASS_THROUGH } from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
 import { BATCH, openMessage } from '../../src/wan/message-format.ts';
 import { readBatch } from '../../src/wan/received-batch.ts';
+import { WaitingEvents } from '../../src/wan/waiting-events.ts';
 import { durableMember, endpoint, generator, type Network } from './members.ts';
+import { changeOf } from './messages.ts';
 import { clusterOf, type ServerMember } from './server-members.ts';
 
 const CASES = Number(process.env.WAN_CASES ?? 20);
@@ -68,6 +70,32 @@ test('a key that was deleted and set again counts as two events', async () => {
   assert.deepEqual(b.engine.contents(), servers.contents());
   const counts = (await batchesOf(network)).map(({ events }) => events);
   assert.deepEqual([Math.max(...counts), counts.reduce((sum, count) => sum + count, 0)], [6, 200]);
+});
+
+test('events have twice the number of their key, and a removal before an entry one less', () => {
+  const entry = changeOf(SET, 'a', 'x');
+  const removal = changeOf(DELETE, 'a', '');
+  const changes = [
+    { number: 7, entry, removal: undefined },
+    { number: 8, entry, removal },
+    { number: 9, entry: undefined, removal },
+  ];
+  const waiting = { changes, readTo: 12, hasMore: false };
+  const rule = { target: Buffer.alloc(16, 't'), policyOf: () => 0 };
+  const eventsIn = (count: number) =>
+    new WaitingEvents(3, waiting, rule, { count, bytes: 1_000_000 });
+  const events = eventsIn(9);
+  const numbersOf = (each: WaitingEvents) =>
+    Array.from({ length: each.count }, (_, index) => each.numberOf(index));
+  assert.deepEqual(numbersOf(events), [14, 15, 16, 18]);
+  // A key is done if both of its events are.
+  assert.deepEqual(
+    [0, 1, 2, 3, 4].map((count) => events.doneTo(count)),
+    [0, 7, 7, 8, 12],
+  );
+  const cut = eventsIn(2);
+  assert.deepEqual([numbersOf(cut), cut.hasMore, cut.doneTo(1)], [[14], true, 7]);
+  assert.deepEqual([numbersOf(eventsIn(3)), numbersOf(eventsIn(1))], [[14, 15, 16], [14]]);
 });
 
 test('a full batch does not wait for the delay', async () => {
