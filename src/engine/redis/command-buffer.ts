@@ -12,6 +12,13 @@ const REUSED_BYTES_MAX = 1024 * 1024;
 /** Bytes around an argument: the digits of the greatest length, `$` and two line ends. */
 const FRAME_BYTES = 24;
 
+/** Times in microseconds from here on have MICROS_DIGITS, until the year 2255. */
+const MICROS_MIN = 1e15;
+const MICROS_MAX = Number.MAX_SAFE_INTEGER;
+const MICROS_DIGITS = 16;
+/** Half of the digits fit in 32 bits. */
+const MICROS_HALF = 1e8;
+
 export class CommandBuffer {
   #memory: ViewedBytes;
   #bytes: Buffer;
@@ -56,7 +63,8 @@ export class CommandBuffer {
 
   /** Adds an integer argument in decimal digits. */
   number(value: number): void {
-    this.text(String(value));
+    if (value >= MICROS_MIN && value < MICROS_MAX) this.#micros(value);
+    else this.text(String(value));
   }
 
   /** Adds two strings as one argument. */
@@ -121,6 +129,22 @@ export class CommandBuffer {
     const bytes = this.#bytes;
     bytes[this.#length++] = 0x24;
     this.#digits(length);
+    this.#endLine();
+  }
+
+  /** Adds a time in microseconds, which has MICROS_DIGITS: a string of it takes 0.3 us to make. */
+  #micros(value: number): void {
+    this.#beginBulk(MICROS_DIGITS);
+    const end = this.#length + MICROS_DIGITS;
+    const bytes = this.#bytes;
+    let rest = (value % MICROS_HALF) | 0;
+    for (let at = end - 1; at >= this.#length; at--) {
+      if (at === end - 1 - MICROS_DIGITS / 2) rest = (value / MICROS_HALF) | 0;
+      const tens = (rest / 10) | 0;
+      bytes[at] = 0x30 + rest - 10 * tens;
+      rest = tens;
+    }
+    this.#length = end;
     this.#endLine();
   }
 
