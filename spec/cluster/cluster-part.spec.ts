@@ -7,6 +7,7 @@ import { createLog } from '../../src/telemetry/log.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { scraped } from '../telemetry/scraped.ts';
 import { FakeMembershipStore } from '../world/fake-membership-store.ts';
+import { commonConfig } from './cluster-world.ts';
 
 type Engine = Parameters<typeof sharedCluster>[0]['engine'];
 
@@ -27,6 +28,7 @@ async function clusterOf(isLite: boolean, engineOn?: (clock: FakeClock) => Engin
       ? standaloneCluster({ ...identity, engine: { isReachable: true } }, undefined)
       : await sharedCluster({
           ...{ ...identity, engine: engineOn(clock), leaseMs: 10_000, clock, log },
+          commonConfig: commonConfig(),
           prepare: () => prepare(),
         });
   const onJoined = (work: () => Promise<void>) => {

@@ -5,8 +5,9 @@
  * changes data through a separate engine, which sends changes some time after they were admitted.
  */
 import assert from 'node:assert/strict';
-import { OutcomeUnknown } from '../../src/base/errors.ts';
+import { GridError, OutcomeUnknown } from '../../src/base/errors.ts';
 import { SerialQueue } from '../../src/base/serial-queue.ts';
+import type { CommonConfig } from '../../src/cluster/membership.ts';
 import type {
   Heartbeat,
   Incarnation,
@@ -22,6 +23,14 @@ import { MemberClock } from '../world/member-clock.ts';
 import { World } from '../world/world.ts';
 
 export const LEASE_MS = 10_000;
+
+/** Returns settings that members must have in common. The error has both texts. */
+export function commonConfig(text = ''): CommonConfig {
+  return {
+    text,
+    differenceFrom: (other) => new GridError('ENGINE_UNUSABLE', { reason: `${other} or ${text}` }),
+  };
+}
 
 export class ClusterWorld {
   readonly world: World;
@@ -84,6 +93,8 @@ interface TestMemberOptions {
   readonly address: string;
   readonly memberVersion: string;
   readonly isLite?: boolean;
+  /** Settings that all members must have in common. */
+  readonly config?: string;
   /** Offset of its monotonic clock from that of the world, in ms. */
   readonly aheadMs?: number;
 }
@@ -103,7 +114,7 @@ export class TestMember {
   prepare = async (): Promise<void> => {};
 
   constructor(world: ClusterWorld, options: TestMemberOptions) {
-    const { address, memberVersion, isLite = false, aheadMs = 0 } = options;
+    const { address, memberVersion, isLite = false, aheadMs = 0, config } = options;
     this.uuid = `uuid-${world.members.length + 1}`;
     this.address = address;
     this.clock = new MemberClock(world.time, { aheadMs });
@@ -117,6 +128,7 @@ export class TestMember {
       uuid: this.uuid,
       memberVersion,
       isLite,
+      commonConfig: commonConfig(config),
       leaseMs: LEASE_MS,
       events: {
         onJoined: (joinNumber, count) => reported.push(`joined ${joinNumber} of ${count}`),

@@ -44,6 +44,7 @@ export function joinOf(number: number, more: Partial<Join> = {}): Join {
     memberVersion: '1.2.3',
     isLite: false,
     version: '1.2',
+    config: 'c',
     leaseMs: LEASE_MS,
     ...more,
   };
@@ -174,6 +175,25 @@ function describeJoins(test: Test): void {
     const b = await joined(store, 2, { version: '1.3' });
     assert.equal(b.view.version, '1.3');
     assert.ok(b.view.revision > a.view.revision);
+  });
+
+  test('other settings are refused, and adopted by a cluster without members', async ({
+    store,
+  }) => {
+    const a = await joined(store, 1, { config: '' });
+    const b = await joined(store, 2, { config: '' });
+    const refused = { obstacle: 'CONFIG', version: '1.2', stopsUpTo: 0 };
+    const other = { config: 'ä\n"' };
+    assert.deepEqual(await store.join(joinOf(3, other)), { ...refused, config: '' });
+    await leave(store, a.life);
+    assert.equal(obstacle(await store.join(joinOf(3, other))), 'CONFIG');
+    await leave(store, b.life);
+    const c = await joined(store, 3, other);
+    assert.equal(c.view.revision, b.view.revision);
+    assert.deepEqual(await store.join(joinOf(4)), { ...refused, ...other });
+    await joined(store, 5, other);
+    await leave(store, c.life);
+    assert.equal(obstacle(await store.join(joinOf(4, { config: '' }))), 'CONFIG');
   });
 
   test('a closed cluster admits addresses that left since, and any address without members', async ({

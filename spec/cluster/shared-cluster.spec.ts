@@ -138,6 +138,31 @@ describe('Members', () => {
     await next.cluster.changeVersion('1.3');
     await assert.rejects(next.cluster.changeVersion('1.2'), { code: 'VERSION_NOT_SUPPORTED' });
   });
+
+  it('with other settings can start only in a cluster without members', async () => {
+    const world = new ClusterWorld();
+    const a = world.enter({ config: 'x' });
+    await world.pass(100);
+    const b = world.enter({ config: 'x' });
+    await world.pass(100);
+    const other = world.add({ config: 'y' });
+    const starting = assert.rejects(other.start(), { message: 'x or y' });
+    await Promise.all([starting, world.pass(100)]);
+    const second = world.add({ config: '' });
+    const refused = assert.rejects(second.start(), { message: 'x or ' });
+    await Promise.all([refused, world.pass(100)]);
+    assert.deepEqual(a.sees, [a.address, b.address]);
+    b.stop();
+    await world.pass(LEASE_MS + 1100);
+    await Promise.all([a.cluster.leave(), world.pass(100)]);
+    const first = world.enter({ config: 'z' });
+    await world.pass(1100);
+    assert.deepEqual(first.sees, [first.address]);
+    b.resume();
+    await world.pass(1100);
+    assert.deepEqual(b.reported.slice(1), ['out', 'waiting: z or x']);
+    assert.equal(b.cluster.acceptsWrites, false);
+  });
 });
 
 describe('A member', () => {
@@ -544,11 +569,124 @@ describe('A cluster that is FROZEN or PASSIVE', () => {
   });
 });
 
+describe('A revision of the shared record', () => {
+  /** Returns a cluster of three, and a change of the record with the result of allConfirmed. */
+  async function changing(...applying: (() => Promise<boolean>)[]) {
+    const { world, members, a, b, c } = await three();
+    for (const [at, apply] of applying.entries()) members[at]!.cluster.record.onChange(apply);
+    const results: boolean[] = [];
+    const change = async ({ cluster: { record } }: TestMember) => {
+      await record.compareAndSet(record.revision, { tcpIpMembers: [`${results.length}`] });
+      results.push(await record.allConfirmed());
+    };
+    return { world, a, b, c, results, change };
+  }
+  const at = (promise: Promise<boolean>) => () => promise;
+
+  it('is confirmed by a member once that acts on it', async () => {
+    let apply = (_: boolean): void => {};
+    const applied = new Promise<boolean>((resolve) => {
+      apply = resolve;
+    });
+    const { world, a, results, change } = await changing(async () => true, at(applied));
+    void change(a);
+    await world.pass(5000);
+    assert.deepEqual(results, []);
+    apply(true);
+    await world.pass(20);
+    assert.deepEqual(results, [true]);
+  });
+
+  it('is not confirmed by a member that cannot act on it, until it acts on a later one', async () => {
+    let isApplied = false;
+    const { world, a, c, results, change } = await changing(
+      ...[async () => true, async () => true, async () => isApplied],
+    );
+    void change(a);
+    await world.pass(LEASE_MS + 1900);
+    assert.deepEqual(results, []);
+    await world.pass(200);
+    assert.deepEqual([results, c.cluster.acceptsWrites], [[false], true]);
+    isApplied = true;
+    void change(a);
+    await world.pass(20);
+    assert.deepEqual(results, [false, true]);
+  });
+
+  it('is confirmed by all others once a killed member is removed, and its lease has ended', async () => {
+    const { world, a, b, c, results, change } = await changing();
+    b.kill();
+    void change(a);
+    await world.pass(LEASE_MS - 1100);
+    assert.deepEqual(results, []);
+    await world.pass(2200);
+    assert.deepEqual(results, [true]);
+    c.kill();
+    await world.pass(4000);
+    const again = world.enter({ address: c.address });
+    await world.pass(1100);
+    assert.equal(again.cluster.joinNumber, 4);
+    void change(a);
+    await world.pass(1500);
+    assert.deepEqual(results, [true]);
+    await world.pass(LEASE_MS);
+    assert.deepEqual(results, [true, true]);
+  });
+
+  it('is not confirmed if this member is cut off, or leaves', async () => {
+    const { world, a, b, c, results, change } = await changing();
+    b.stop();
+    void change(a);
+    await world.pass(20);
+    a.line.isCut = true;
+    await world.pass(LEASE_MS + 2000);
+    assert.deepEqual(results, [false]);
+    a.line.isCut = false;
+    await world.pass(1100);
+    c.stop();
+    void change(a);
+    await world.pass(20);
+    await Promise.all([a.cluster.leave(), world.pass(100)]);
+    assert.deepEqual(results, [false, false]);
+  });
+
+  it('that was made while a member was out is in force before that accepts changes', async () => {
+    let isApplied = false;
+    const { world, a, b, results, change } = await changing(
+      async () => true,
+      async () => isApplied,
+    );
+    b.stop();
+    await world.pass(LEASE_MS + 1100);
+    void change(a);
+    await world.pass(20);
+    assert.deepEqual(results, [true]);
+    b.resume();
+    await world.pass(3000);
+    const { cluster } = b;
+    assert.deepEqual([a.sees.length, cluster.joinNumber], [3, 4]);
+    assert.deepEqual(
+      [cluster.acceptsWrites, cluster.hasLease, cluster.isCutOff, cluster.isReady],
+      [false, false, true, false],
+    );
+    isApplied = true;
+    void change(a);
+    await world.pass(20);
+    assert.deepEqual(results, [true, true]);
+    assert.deepEqual(
+      [cluster.acceptsWrites, cluster.hasLease, cluster.isCutOff, cluster.isReady],
+      [true, true, false, true],
+    );
+  });
+});
+
 describe('The shared record', () => {
   it('contains license, list and configuration for all members, including later ones', async () => {
     const { world, members, a, b, c } = await three();
     const counts: number[] = [];
-    c.cluster.record.onChange(({ addedConfigs }) => counts.push(addedConfigs.length));
+    c.cluster.record.onChange(({ addedConfigs }) => {
+      counts.push(addedConfigs.length);
+    });
     const license = (member: TestMember) => new License(member.cluster.record);
     const list = (member: TestMember) => new TcpIpMembers(member.cluster.record, ['x:1']);
     const add = async ({ cluster: { record } }: TestMember, text: string) => {

@@ -56,7 +56,11 @@ test('values that cannot be saved are not changed, and no listener is called', a
 test('restored values, and changes, are passed to each listener', async () => {
   const record = new LocalRecord('1.2');
   const calls: string[] = [];
-  for (const name of ['a', 'b']) record.onChange(({ state }) => calls.push(`${name} ${state}`));
+  for (const name of ['a', 'b']) {
+    record.onChange(({ state }) => {
+      calls.push(`${name} ${state}`);
+    });
+  }
   record.restore({ state: 'PASSIVE' });
   await record.compareAndSet(record.revision, { state: 'ACTIVE' });
   assert.deepEqual(calls, ['a PASSIVE', 'b PASSIVE', 'a ACTIVE', 'b ACTIVE']);

@@ -60,6 +60,7 @@ export async function memberRound(
       chosen('', '1'),
       version,
       leaseMs,
+      chosen('', '', '', '{"a":"\xc3\xa4"}'),
     ];
     const joined = join();
     switch (random.below(8)) {

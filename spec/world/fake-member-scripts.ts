@@ -239,7 +239,7 @@ function freePlace({ members, replaced }: ClusterRecord, lastJoin: number): numb
 
 function obstacleOf(
   record: ClusterRecord,
-  { address, version }: { address: string; version: string },
+  { address, version, config }: Readonly<Record<'address' | 'version' | 'config', string>>,
   place: number | undefined,
 ): string | undefined {
   const { members } = record;
@@ -247,6 +247,7 @@ function obstacleOf(
   if (members.some(({ number }) => Number(number) <= stopsUpTo)) return 'STOPPING';
   if (members.length > 0) {
     if (version !== record.get('version')) return 'VERSION';
+    if (config !== record.get('config')) return 'CONFIG';
     if (members.some((member) => member.address === address)) return 'ADDRESS';
     if (record.number('admits') !== 0 && !record.list('left').includes(address)) return 'STATE';
   }
@@ -255,7 +256,7 @@ function obstacleOf(
 
 function join(record: ClusterRecord, args: readonly string[]): Value {
   const [layout = '', uuid = '', address = '', memberVersion = '', isLite = ''] = args;
-  const [version = '', leaseMs = ''] = args.slice(5);
+  const [version = '', leaseMs = '', config = ''] = args.slice(5);
   if (record.get('layout') === '') record.set('layout', layout);
   if (record.get('layout') !== layout) return [LAYOUT, record.get('layout')];
   const isOwn: Select = (member) => member.uuid === uuid;
@@ -264,16 +265,18 @@ function join(record: ClusterRecord, args: readonly string[]): Value {
   record.releaseReplaced(isOwn);
   record.replace(address);
   const place = freePlace(record, record.number('lastJoin'));
-  const obstacle = obstacleOf(record, { address, version }, place);
+  const obstacle = obstacleOf(record, { address, version, config }, place);
   if (obstacle !== undefined || place === undefined) {
     record.save();
-    return [obstacle ?? '', record.get('version'), record.number('stopsUpTo')];
+    const other = obstacle === 'CONFIG' ? record.get('config') : null;
+    return [obstacle ?? '', record.get('version'), record.number('stopsUpTo'), other];
   }
   if (record.members.length === 0) record.endLimit();
   if (version !== record.get('version')) {
     record.advance();
     record.set('version', version);
   }
+  if (config !== record.get('config')) record.set('config', config);
   const left = record.list('left').filter((each) => each !== address);
   record.setList('left', left);
   const joinNumber = record.increment('lastJoin');

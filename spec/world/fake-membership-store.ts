@@ -59,13 +59,14 @@ export class FakeMembershipStore implements MembershipStore {
   }
 
   async join(join: Join): Promise<Joined | NotJoined> {
-    const { uuid, address, memberVersion, isLite, version, leaseMs } = join;
+    const { uuid, address, memberVersion, isLite, version, leaseMs, config } = join;
     const lite = isLite ? 1 : '';
-    const words = ['layout', uuid, address, memberVersion, lite, version, leaseMs];
+    const words = ['layout', uuid, address, memberVersion, lite, version, leaseMs, config];
     const [kind, ...rest] = this.#run(JOIN, words);
     if (kind !== VIEW) {
-      const [found, stopsUpTo] = rest as [string, number];
-      return { obstacle: kind as JoinObstacle, version: found, stopsUpTo };
+      const [found, stopsUpTo, other] = rest as [string, number, string | null];
+      const obstacle = kind as JoinObstacle;
+      return { obstacle, version: found, stopsUpTo, ...(other === null ? {} : { config: other }) };
     }
     const [place, joinNumber, ...view] = rest as number[];
     return { joinNumber: joinNumber!, place: place!, view: viewOf(view) };

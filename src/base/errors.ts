@@ -117,6 +117,10 @@ export const REQUEST_ERRORS = {
     status: 503,
     message: 'Cannot store the change of the configuration: {reason}',
   },
+  CONFIG_UNCONFIRMED: {
+    status: 503,
+    message: 'The change of the configuration is stored, but not every member has confirmed it yet',
+  },
   WAN_PUBLISHERS_MAX: {
     status: 409,
     message:
@@ -264,6 +268,12 @@ export const ERRORS = {
     message:
       'Cannot join the cluster: it has version {version}, this member has {memberVersion}; ' +
       'stop its members first, or start a member of their version',
+  },
+  WAN_CONFIG_DIFFERS: {
+    status: 500,
+    message:
+      'Cannot join the cluster: {place} is {value} in this member and {other} in the others; ' +
+      'use the same file, or stop all members before you start them with another one',
   },
   ENGINE_UNUSABLE: { status: 500, message: '{reason}' },
   STOPPED_RECOVERING: { status: 503, message: 'Stopped while recovering' },

@@ -137,6 +137,7 @@ function reportNotStarted(
 const IS_MISUSE: ReadonlySet<ErrorCode> = new Set([
   'TLS_FILE_UNUSABLE',
   'CLUSTER_VERSION',
+  'WAN_CONFIG_DIFFERS',
   'ENGINE_UNUSABLE',
 ]);
 const REPAIR_HELP =

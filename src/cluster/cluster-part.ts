@@ -11,7 +11,7 @@ import type { Log } from '../telemetry/log.ts';
 import { clusterVersion, type OwnCluster, type Waiter } from './cluster.ts';
 import { reportCluster } from './cluster-metrics.ts';
 import { License } from './license.ts';
-import type { ChangeWork, MemberLife, MembershipEvents } from './membership.ts';
+import type { ChangeWork, CommonConfig, MemberLife, MembershipEvents } from './membership.ts';
 import type { MembershipStore } from './membership-store.ts';
 import { LocalRecord, type SharedRecord, type SharedValues } from './shared-record.ts';
 import { StandaloneCluster } from './standalone.ts';
@@ -72,6 +72,7 @@ interface SharedClusterOptions extends ClusterOptions {
   readonly engine: SharedEngine;
   /** Time without a heartbeat after which a member is removed, in ms. */
   readonly leaseMs: number;
+  readonly commonConfig: CommonConfig;
   readonly clock: Clock;
   readonly log: Log;
   /** Called when the member has joined, before it serves. */
@@ -105,6 +106,7 @@ export function standaloneCluster(
 /** Creates the shared cluster. Its code is only loaded if several members share an engine. */
 export async function sharedCluster(options: SharedClusterOptions): Promise<ClusterPart> {
   const { memberVersion, isLite, addressOf, onStop, engine, leaseMs, clock, log } = options;
+  const { commonConfig } = options;
   const { SharedCluster } = await import('./shared-cluster.ts');
   const cluster = new SharedCluster({
     store: engine.membershipStore,
@@ -116,6 +118,7 @@ export async function sharedCluster(options: SharedClusterOptions): Promise<Clus
     onStop,
     events: eventsIn(log),
     uuid: randomUUID(),
+    commonConfig,
     leaseMs,
   });
   engine.attach(cluster);

@@ -10,13 +10,13 @@
  * undone by a failover: members repeat the state they have seen with each heartbeat. If other steps
  * were undone nevertheless, members detect it from the results of the next steps.
  *
- * State. The store contains the record: `revision`, `version`, `text`, `admits`, and a limit, if
- * one is running: its `begun` and its end. It also contains the members, each with the fields of
- * StoredMember, its place, the time of its last heartbeat or join, and the end of its lease; the
- * replaced members, with the ends of their leases; the number of the last join; `stopsUpTo`; the
- * time of the last heartbeat; and the addresses that left. A store that was never used has no
- * member, no limit, no address, revision 0, version '', text '', admits ADMITS_ALL, and zero for
- * all numbers and times. The state is retained while no member runs.
+ * State. The store contains the record: `revision`, `version`, `config`, `text`, `admits`, and a
+ * limit, if one is running: its `begun` and its end. It also contains the members, each with the
+ * fields of StoredMember, its place, the time of its last heartbeat or join, and the end of its
+ * lease; the replaced members, with the ends of their leases; the number of the last join;
+ * `stopsUpTo`; the time of the last heartbeat; and the addresses that left. A store that was never used has no
+ * member, no limit, no address, revision 0, version '', config '', text '', admits ADMITS_ALL, and
+ * zero for all numbers and times. The state is retained while no member runs.
  *
  * Time. A heartbeat or a join begins as follows. `gap` is the store's time since the last heartbeat
  * or join of any member. If it is negative (another server's clock) or over GAP_MS (no member could
@@ -43,8 +43,8 @@
  * of a step for another pair is OUT. So nothing from an earlier life applies to a later one, and a
  * number that a failover has assigned twice does no harm.
  *
- * Values are small, except `text`, and survive JSON: numbers are integers below 2^53, no field is
- * missing.
+ * Values are small, except `text` and `config`, and survive JSON: numbers are integers below 2^53,
+ * no field is missing.
  */
 
 /** Interval between the heartbeats of a member, in ms. */
@@ -134,6 +134,8 @@ export interface ClusterView {
 export interface Join extends Omit<StoredMember, 'joinNumber' | 'confirmed'> {
   /** The cluster version that the member can run in, `major.minor`. */
   readonly version: string;
+  /** The settings that all members must have in common, which the store does not interpret. */
+  readonly config: string;
   /** Time without a heartbeat after which the member is removed, in ms. */
   readonly leaseMs: number;
 }
@@ -144,6 +146,8 @@ export type JoinObstacle =
   | 'STOPPING'
   /** The cluster has another version. */
   | 'VERSION'
+  /** The members of the cluster have other settings. */
+  | 'CONFIG'
   /** Another member has the address. */
   | 'ADDRESS'
   /** The cluster admits only addresses that left. */
@@ -165,6 +169,8 @@ export interface NotJoined {
   /** Version of the cluster. */
   readonly version: string;
   readonly stopsUpTo: number;
+  /** The settings of the members, if the obstacle is CONFIG. */
+  readonly config?: string;
 }
 
 /**
@@ -226,13 +232,14 @@ export interface MembershipStore {
    * removed. Then the obstacle is the first of these that is true:
    * - STOPPING: a member's number is not above `stopsUpTo`;
    * - VERSION: there are members, and the version is not the cluster's;
+   * - CONFIG: there are members, and `config` is not the cluster's;
    * - ADDRESS: a member has this address;
    * - STATE: there are members, `admits` is ADMITS_RETURNED, and the address is not one that left;
    * - FULL: see JoinObstacle.
    *
    * Without an obstacle, the version becomes the cluster's, as a change of the record if it
-   * differs; a limit running in a cluster without members ends; and the address is removed from
-   * those that left. The member's number is one more than the last; its lease ends `leaseMs` from
+   * differs; `config` becomes the cluster's; a limit running in a cluster without members ends; and
+   * the address is removed from those that left. The member's number is one more than the last; its lease ends `leaseMs` from
    * now; it has `confirmed` the current revision, as it has no changes in progress. The view of the
    * result contains the text.
    *

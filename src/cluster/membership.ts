@@ -95,6 +95,15 @@ export interface MembershipOptions {
   readonly events: MembershipEvents;
   readonly listener: MembershipListener;
   readonly uuid: string;
+  readonly commonConfig: CommonConfig;
+}
+
+/** The settings that all members of a cluster must have in common. */
+export interface CommonConfig {
+  /** The settings; '' for none. Members with the same settings have the same text. */
+  readonly text: string;
+  /** Returns the error of a member that cannot join because the cluster's settings are `other`. */
+  differenceFrom(other: string): GridError;
 }
 
 /** A change of the record; Membership adds the member. */
@@ -102,7 +111,7 @@ export type OwnChange = Omit<RecordChange, 'uuid' | 'joinNumber'>;
 
 export class Membership {
   readonly #options: MembershipOptions;
-  #self: Omit<Join, 'uuid'> | undefined;
+  #self: Omit<Join, 'uuid' | 'config'> | undefined;
   /** The revision that the next heartbeat confirms: see StoredMember. */
   confirmed = 0;
   /** The revision of the record that the member has. */
@@ -157,10 +166,11 @@ export class Membership {
 
   /**
    * Resolves once the member has joined. Rejects with GridError CLUSTER_VERSION if the cluster has
-   * another version, and with the store's GridError if the store cannot be used; after every other
+   * another version, with that of CommonConfig if its members have other settings, and with the
+   * store's GridError if the store cannot be used; after every other
    * obstacle or failure it tries again.
    */
-  start(self: Omit<Join, 'uuid'>): Promise<void> {
+  start(self: Omit<Join, 'uuid' | 'config'>): Promise<void> {
     this.#self = self;
     return new Promise((resolve, reject) => {
       this.#onStarted = resolve;
@@ -294,13 +304,13 @@ export class Membership {
 
   async #join(): Promise<void> {
     if (this.#isStopReported) return;
-    const { clock, store, uuid, work } = this.#options;
+    const { clock, store, uuid, work, commonConfig } = this.#options;
     const self = this.#self as Join;
     try {
       if (this.#lastNumber !== 0) await work.changesAnswered();
       if (this.#isEnded) return;
       const sentMs = clock.now();
-      const result = await store.join({ ...self, uuid });
+      const result = await store.join({ ...self, uuid, config: commonConfig.text });
       if ('obstacle' in result) return this.#handleObstacle(result);
       this.#enter(result, sentMs, self.leaseMs);
     } catch (error) {
@@ -351,15 +361,18 @@ export class Membership {
     this.#options.listener.onStop();
   }
 
-  #handleObstacle({ obstacle, version, stopsUpTo }: NotJoined): void {
+  #handleObstacle({ obstacle, version, stopsUpTo, config = '' }: NotJoined): void {
     if (this.#lastNumber !== 0 && stopsUpTo >= this.#lastNumber) return this.#reportStop();
     const { address, memberVersion } = this.#self as Join;
-    if (obstacle === 'VERSION') {
-      const error = new GridError('CLUSTER_VERSION', { version, memberVersion });
+    if (obstacle === 'VERSION' || obstacle === 'CONFIG') {
+      const error =
+        obstacle === 'VERSION'
+          ? new GridError('CLUSTER_VERSION', { version, memberVersion })
+          : this.#options.commonConfig.differenceFrom(config);
       if (this.#lastNumber !== 0) return this.#reportWaiting(error.message);
       return this.#refuseStart(error);
     }
-    const reasons: Readonly<Record<Exclude<JoinObstacle, 'VERSION'>, string>> = {
+    const reasons: Readonly<Record<Exclude<JoinObstacle, 'VERSION' | 'CONFIG'>, string>> = {
       STOPPING: 'its members are shutting down, and some have not stopped yet',
       ADDRESS: `another member has the address ${address}`,
       STATE: `its state admits only members that left, and no member with the address ${address} did`,

@@ -16,6 +16,7 @@ import {
   type OwnCluster,
   type SettledState,
 } from './cluster.ts';
+import { MemberConfirmations } from './member-confirmations.ts';
 import { type MemberLife, Membership, type MembershipOptions } from './membership.ts';
 import type { ClusterView } from './membership-store.ts';
 import { StateChanges } from './state-changes.ts';
@@ -39,9 +40,14 @@ export class SharedCluster implements OwnCluster, MemberLife {
   readonly #options: SharedClusterOptions;
   readonly #membership: Membership;
   readonly #changes: StateChanges;
+  readonly #confirmations: MemberConfirmations;
   onPassive: () => void = () => {};
   isStarted = false;
   #isDraining = false;
+  /** The number of the join that the member has seen. */
+  #seenJoin = 0;
+  /** Whether the member has rejoined, and does not act on the record's values yet. */
+  #isBehind = false;
   /** Whether the state allows changes of data. */
   #isWritable = true;
   #stopReason = 'the shutdown of the cluster, requested by a client of another member';
@@ -55,10 +61,13 @@ export class SharedCluster implements OwnCluster, MemberLife {
     };
     const membership = new Membership({ ...options, listener });
     this.#membership = membership;
-    this.record = new StoredRecord(clusterVersion(memberVersion), (change) =>
-      membership.change(change),
+    this.#confirmations = new MemberConfirmations(clock, leaseMs);
+    this.record = new StoredRecord(
+      clusterVersion(memberVersion),
+      (change) => membership.change(change),
+      this.#confirmations,
     );
-    this.#changes = new StateChanges({ clock, work, membership, record: this.record, leaseMs });
+    this.#changes = new StateChanges({ clock, work, membership, record: this.record });
   }
 
   get uuid(): string {
@@ -70,11 +79,11 @@ export class SharedCluster implements OwnCluster, MemberLife {
   }
 
   get hasLease(): boolean {
-    return this.#membership.hasLease;
+    return !this.#isBehind && this.#membership.hasLease;
   }
 
   get isCutOff(): boolean {
-    return this.isStarted && !this.#membership.hasLease;
+    return this.isStarted && !this.hasLease;
   }
 
   get isSafe(): boolean {
@@ -82,11 +91,11 @@ export class SharedCluster implements OwnCluster, MemberLife {
   }
 
   get isReady(): boolean {
-    return this.isStarted && !this.#isDraining && this.#membership.isInTouch;
+    return this.isStarted && !this.#isDraining && !this.#isBehind && this.#membership.isInTouch;
   }
 
   get acceptsWrites(): boolean {
-    return this.#isWritable && this.#membership.hadLease;
+    return this.#isWritable && !this.#isBehind && this.#membership.hadLease;
   }
 
   get version(): string {
@@ -105,7 +114,7 @@ export class SharedCluster implements OwnCluster, MemberLife {
   /**
    * Enters the cluster as the member that serves at `address` (in the form of MemberInfo), then
    * awaits `prepare`; the member has started once this has resolved. Rejects with GridError
-   * CLUSTER_VERSION.
+   * CLUSTER_VERSION, and as CommonConfig does.
    */
   async start(address: string, prepare: () => Promise<void>): Promise<void> {
     const { memberVersion, isLite, leaseMs } = this.#options;
@@ -122,6 +131,7 @@ export class SharedCluster implements OwnCluster, MemberLife {
   async leave(): Promise<void> {
     this.#isDraining = true;
     this.#changes.close();
+    this.#confirmations.close();
     await this.#membership.leave().catch(this.#options.events.onNotRemoved);
   }
 
@@ -155,8 +165,18 @@ export class SharedCluster implements OwnCluster, MemberLife {
       memberVersion,
     }));
     this.#setWritable(record.values.state !== 'PASSIVE' && record.transition?.to !== 'PASSIVE');
-    this.#changes.follow(view);
+    this.#isBehind ||= this.#seenJoin !== 0 && this.joinNumber !== this.#seenJoin;
+    this.#seenJoin = this.joinNumber;
     if (record.revision !== revision) record.notify();
+    if (this.#isBehind) void this.#catchUp();
+    this.#changes.follow(view);
+    this.#confirmations.follow(view);
+  }
+
+  /** Changes that were made while the member was out apply to the requests that it serves. */
+  async #catchUp(): Promise<void> {
+    const { isApplied } = this.record;
+    if ((await isApplied) && isApplied === this.record.isApplied) this.#isBehind = false;
   }
 
   #setWritable(isWritable: boolean): void {

@@ -52,9 +52,19 @@ export interface SharedRecord {
    * after an OutcomeUnknown the next start determines them.
    */
   compareAndSet(revision: number, change: Partial<SharedValues>): Promise<boolean>;
-  /** Registers a listener that is called after each change of the values, by any member. */
-  onChange(listener: (values: SharedValues) => void): void;
+  /**
+   * Registers a listener that is called after each change of the values, by any member. The member
+   * acts on the values once the promises of all listeners resolve with true.
+   */
+  onChange(listener: RecordListener): void;
+  /**
+   * Resolves with whether every member of the cluster acts on the current values; with false if that
+   * is not known after the time in which a silent member is removed.
+   */
+  allConfirmed(): Promise<boolean>;
 }
+
+export type RecordListener = (values: SharedValues) => Promise<boolean> | undefined;
 
 /** Makes the error for a change that the record has rejected for this reason. */
 type Refuse = (reason: string, options: ErrorOptions) => GridError;
@@ -86,7 +96,7 @@ export class LocalRecord implements SharedRecord {
   #revision = 0;
   readonly #save: SaveValues;
   readonly #changes = new SerialQueue();
-  readonly #listeners: ((values: SharedValues) => void)[] = [];
+  readonly #listeners: RecordListener[] = [];
 
   /** `version` is that of the cluster. Without `save`, each start begins with these values. */
   constructor(version: string, save: SaveValues = () => Promise.resolve()) {
@@ -123,14 +133,18 @@ export class LocalRecord implements SharedRecord {
     this.#settle({ ...this.#values, ...stored });
   }
 
-  onChange(listener: (values: SharedValues) => void): void {
+  onChange(listener: RecordListener): void {
     this.#listeners.push(listener);
+  }
+
+  async allConfirmed(): Promise<boolean> {
+    return true;
   }
 
   #settle(values: SharedValues): void {
     this.#values = values;
     this.#revision++;
-    for (const listener of this.#listeners) listener(values);
+    for (const listener of this.#listeners) void listener(values);
   }
 }
 

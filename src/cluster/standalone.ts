@@ -35,7 +35,9 @@ export class StandaloneCluster implements OwnCluster {
     this.#memberVersion = memberVersion;
     this.#record = record;
     this.#options = options;
-    record.onChange(({ state }) => this.#settle(state));
+    record.onChange(({ state }) => {
+      this.#settle(state);
+    });
   }
 
   get isSafe(): boolean {

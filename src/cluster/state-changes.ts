@@ -4,7 +4,8 @@
  * 1. The initiator begins a transition in the record, with a limit by the store's clock. If several
  *    members initiate one at the same time, one succeeds.
  * 2. Each member that sees the transition follows it (see SharedCluster), and confirms its revision
- *    once the changes that began before have their results. A member that joins has no such
+ *    once it acts on the record's values and the changes that began before have their results. A
+ *    member that joins has no such
  *    changes, so its join confirms.
  * 3. A member that sees all confirmations ends the connections of former members, as changes sent
  *    by those may still be in transit; then it ends the transition as reached. A member that sees
@@ -38,9 +39,7 @@ const KNOWN_AFTER_MS = 15_000;
 interface Waiting {
   readonly id: string;
   readonly to: SettledState;
-  /** Revision of the end of the transition, once that was reached; 0 before. */
-  reached: number;
-  timer: Timer;
+  readonly timer: Timer;
   readonly resolve: () => void;
   readonly reject: (error: GridError) => void;
 }
@@ -50,8 +49,6 @@ interface StateChangesOptions {
   readonly work: ChangeWork;
   readonly membership: Membership;
   readonly record: StoredRecord;
-  /** See Join. */
-  readonly leaseMs: number;
 }
 
 export class StateChanges {
@@ -84,9 +81,9 @@ export class StateChanges {
     const { transition } = this.#options.record;
     if (transition === undefined) {
       this.#confirming = 0;
-      this.#confirm(view.revision);
+      void this.#confirmApplied(view.revision);
     } else this.#followTransition(transition, view);
-    for (const each of this.#waiting.values()) this.#judge(each, view);
+    for (const each of this.#waiting.values()) this.#judge(each);
   }
 
   /** Rejects the pending changes: the member ends, so their outcome will not be known to it. */
@@ -109,12 +106,14 @@ export class StateChanges {
 
   async #confirmAnswered(begun: number): Promise<void> {
     await this.#options.work.changesAnswered();
-    if (this.#confirming === begun) this.#confirm(begun);
+    if (this.#confirming === begun) await this.#confirmApplied(begun);
   }
 
-  #confirm(revision: number): void {
-    const { membership } = this.#options;
-    if (membership.confirmed >= revision) return;
+  /** Confirms the revision of the last view once the member acts on its values. */
+  async #confirmApplied(revision: number): Promise<void> {
+    const { membership, record } = this.#options;
+    const isApplied = await record.isApplied;
+    if (!isApplied || membership.confirmed >= revision) return;
     membership.confirmed = revision;
     membership.heartbeatSoon();
   }
@@ -143,20 +142,18 @@ export class StateChanges {
       const timer = clock.after(TRANSITION_MS + KNOWN_AFTER_MS, () =>
         this.#reject(waiting, 'the store has not reported its outcome'),
       );
-      const waiting: Waiting = { id, to, reached: 0, timer, resolve, reject };
+      const waiting: Waiting = { id, to, timer, resolve, reject };
       this.#waiting.set(id, waiting);
     });
   }
 
-  #judge(waiting: Waiting, { revision, members }: ClusterView): void {
+  #judge(waiting: Waiting): void {
     const { transition, ended } = this.#options.record;
-    const { id, to, reached } = waiting;
+    const { id, to } = waiting;
     if (transition?.id === id) return;
-    if (reached > 0) {
-      if (members.every(({ confirmed }) => confirmed >= reached)) this.#settle(waiting).resolve();
-    } else if (ended?.id !== id)
+    if (ended?.id !== id)
       this.#reject(waiting, 'another change followed before its outcome was read');
-    else if (ended.isReached) this.#awaitAll(waiting, revision);
+    else if (ended.isReached) void this.#awaitAll(this.#settle(waiting));
     else {
       const reason = `not every member completed its earlier changes within ${TRANSITION_MS / 1000} s`;
       this.#settle(waiting).reject(notReached(to, reason));
@@ -167,11 +164,9 @@ export class StateChanges {
    * A member that does not confirm the end within this time has been removed, or the store is
    * unreachable.
    */
-  #awaitAll(waiting: Waiting, revision: number): void {
-    const { clock, leaseMs } = this.#options;
-    waiting.reached = revision;
-    waiting.timer.cancel();
-    waiting.timer = clock.after(leaseMs, () => this.#settle(waiting).resolve());
+  async #awaitAll({ resolve }: Waiting): Promise<void> {
+    await this.#options.record.allConfirmed();
+    resolve();
   }
 
   #reject(waiting: Waiting, reason: string): void {

@@ -6,6 +6,7 @@
  */
 import assert from 'node:assert';
 import { CLUSTER_STATES, type SettledState } from './cluster.ts';
+import type { MemberConfirmations } from './member-confirmations.ts';
 import type { OwnChange } from './membership.ts';
 import {
   ADMITS_ALL,
@@ -15,7 +16,7 @@ import {
   NO_LIMIT,
   SAME_LIMIT,
 } from './membership-store.ts';
-import type { AddedConfig, SharedRecord, SharedValues } from './shared-record.ts';
+import type { AddedConfig, RecordListener, SharedRecord, SharedValues } from './shared-record.ts';
 
 /** Maximum length of the text, in characters. Each member reads all of it after each change. */
 const TEXT_LENGTH_MAX = 8 * 1024 * 1024;
@@ -54,12 +55,19 @@ export class StoredRecord implements SharedRecord {
   #values: SharedValues;
   #revision = 0;
   readonly #make: Make;
-  readonly #listeners: ((values: SharedValues) => void)[] = [];
+  readonly #confirmations: MemberConfirmations;
+  readonly #listeners: RecordListener[] = [];
+  /**
+   * Resolves once the listeners have processed the values that they were last called with: with
+   * whether this member acts on them.
+   */
+  isApplied: Promise<boolean> = Promise.resolve(true);
 
   /** `version` is the cluster version that the member can run in. */
-  constructor(version: string, make: Make) {
+  constructor(version: string, make: Make, confirmations: MemberConfirmations) {
     this.#values = valuesOf(EMPTY, version);
     this.#make = make;
+    this.#confirmations = confirmations;
   }
 
   get values(): SharedValues {
@@ -100,8 +108,12 @@ export class StoredRecord implements SharedRecord {
     return await this.#set(this.#revision, next, NO_LIMIT);
   }
 
-  onChange(listener: (values: SharedValues) => void): void {
+  onChange(listener: RecordListener): void {
     this.#listeners.push(listener);
+  }
+
+  async allConfirmed(): Promise<boolean> {
+    return await this.#confirmations.of(this.#revision);
   }
 
   /**
@@ -120,7 +132,8 @@ export class StoredRecord implements SharedRecord {
    * before.
    */
   notify(): void {
-    for (const listener of this.#listeners) listener(this.#values);
+    const applying = this.#listeners.map((listener) => listener(this.#values) ?? true);
+    this.isApplied = Promise.all(applying).then((results) => results.every(Boolean));
   }
 
   async #set(revision: number, next: RecordText, limitMs: number): Promise<boolean> {

@@ -44,6 +44,7 @@ import { LogLevelControl } from '../telemetry/log-level-control.ts';
 import { reportLog } from '../telemetry/log-metrics.ts';
 import { v1Actions } from '../v1/v1-actions.ts';
 import { SharedWan } from '../wan/shared-wan.ts';
+import { sharedWanConfig } from '../wan/shared-wan-config.ts';
 import { type WanMessages, wanActions } from '../wan/wan-actions.ts';
 import { WanMaps } from '../wan/wan-maps.ts';
 import { WanPart } from '../wan/wan-part.ts';
@@ -260,6 +261,7 @@ async function makeData(config: Config, clock: Clock, log: Log, links: Links): P
     clock,
     log,
     leaseMs: config.engineNoHeartbeatSeconds * 1000,
+    commonConfig: sharedWanConfig(config),
     prepare: () => reloader().restore(),
   });
   return {

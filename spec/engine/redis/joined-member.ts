@@ -2,6 +2,7 @@
 import type { Clock } from '../../../src/base/clock.ts';
 import { SharedCluster } from '../../../src/cluster/shared-cluster.ts';
 import type { RedisEngine } from '../../../src/engine/redis/redis-engine.ts';
+import { commonConfig } from '../../cluster/cluster-world.ts';
 import { Asker } from '../results.ts';
 
 export interface JoinedMember {
@@ -27,7 +28,7 @@ export function joiningMember(
   const reports: string[] = [];
   const cluster = new SharedCluster({
     ...{ store: engine.membershipStore, work: engine, clock, uuid },
-    ...{ memberVersion: '1.2.3', isLite: false, leaseMs },
+    ...{ memberVersion: '1.2.3', isLite: false, leaseMs, commonConfig: commonConfig() },
     events: {
       onJoined: (joinNumber) => reports.push(`joined ${joinNumber}`),
       onWaiting: (reason) => reports.push(reason),

@@ -4,6 +4,7 @@
  * migrating refuses a script with several keys if it has only some of them. The fields:
  *
  *     revision, version, text, admits
+ *     config            settings that all members have in common; none if they are ''
  *     begun, limitEnd   while a limit is in force
  *     lastJoin, stopsUpTo
  *     beaten            time of the last heartbeat or join of any member
@@ -175,13 +176,13 @@ function step(source: string, argumentCount: number, flags = 'allow-oom'): Scrip
 
 /**
  * Arguments: layout of the data, uuid, address, version of the member, '1' for a lite member or '',
- * version of the cluster, duration of the lease. Returns the place, then a view with the join
- * number first; or the reason why the member cannot join: LAYOUT and the layout of the data, or the
- * obstacle, the cluster's version and `stopsUpTo`.
+ * version of the cluster, duration of the lease, settings. Returns the place, then a view with the
+ * join number first; or the reason why the member cannot join: LAYOUT and the layout of the data, or
+ * the obstacle, the cluster's version, `stopsUpTo`, and for CONFIG the cluster's settings.
  */
 export const JOIN = step(
   `
-local _, layout, uuid, address, memberVersion, isLite, version, leaseMs = unpack(ARGV)
+local _, layout, uuid, address, memberVersion, isLite, version, leaseMs, config = unpack(ARGV)
 if get('layout') == '' then set('layout', layout) end
 if get('layout') ~= layout then return {'${LAYOUT}', get('layout')} end
 
@@ -206,6 +207,7 @@ local function findObstacle(place)
   end
   if #members > 0 then
     if version ~= get('version') then return 'VERSION' end
+    if config ~= get('config') then return 'CONFIG' end
     for _, member in ipairs(members) do
       if member.address == address then return 'ADDRESS' end
     end
@@ -220,13 +222,14 @@ local place = freePlace()
 local obstacle = findObstacle(place)
 if obstacle then
   save()
-  return {obstacle, get('version'), number('stopsUpTo')}
+  return {obstacle, get('version'), number('stopsUpTo'), obstacle == 'CONFIG' and get('config')}
 end
 if #members == 0 then endLimit() end
 if version ~= get('version') then
   advance()
   set('version', version)
 end
+if config ~= get('config') then set('config', config) end
 setList('left', (split(list('left'), function(each) return each == address end)))
 local joinNumber = redis.call('HINCRBY', RECORD, 'lastJoin', 1)
 members[#members + 1] = {
@@ -239,7 +242,7 @@ hint()
 local reply = view(true, joinNumber)
 table.insert(reply, 2, place)
 return reply`,
-  7,
+  8,
 );
 
 /**

@@ -130,17 +130,17 @@ export class RedisMembershipStore implements MembershipStore, ChangedPartitions 
 
   async join(join: Join): Promise<Joined | NotJoined> {
     const { layout, clusterName } = this.#options;
-    const { uuid, address, memberVersion, isLite, version, leaseMs } = join;
+    const { uuid, address, memberVersion, isLite, version, leaseMs, config } = join;
     const lite = isLite ? LITE : NOT_LITE;
     const own = layoutText(layout);
-    const words = [own, uuid, address, memberVersion, lite, version, leaseMs];
+    const words = [own, uuid, address, memberVersion, lite, version, leaseMs, config];
     const read = (reply: Reply, server: ServerAddress): Joined | NotJoined | Error => {
       const kind = reply.next().text;
       if (kind === LAYOUT) {
         this.#options.onOtherLayout();
         return layoutFault(textIn(reply), layout, clusterName);
       }
-      if (kind !== VIEW) return { obstacle: obstacleOf(kind), ...versionIn(reply) };
+      if (kind !== VIEW) return { obstacle: obstacleOf(kind), ...notJoinedIn(reply) };
       const place = reply.next().integer;
       const { first, view } = viewIn(reply);
       this.#server = addressText(server);
@@ -347,6 +347,7 @@ const VIEW_OR_OUT: StepReading<ViewReply | Out> = { replyKinds: ARRAYS, read: vi
 const OBSTACLES: readonly string[] = [
   'STOPPING',
   'VERSION',
+  'CONFIG',
   'ADDRESS',
   'STATE',
   'FULL',
@@ -371,9 +372,10 @@ function stepError(failure: Failure, text: string, connection: RedisConnection |
   return isUnknown(failure) ? new OutcomeUnknown(error) : error;
 }
 
-function versionIn(reply: Reply): { version: string; stopsUpTo: number } {
+function notJoinedIn(reply: Reply): Omit<NotJoined, 'obstacle'> {
   const version = textIn(reply);
-  return { version, stopsUpTo: reply.next().integer };
+  const stopsUpTo = reply.next().integer;
+  return { version, stopsUpTo, ...(reply.next().kind === NIL ? {} : { config: utf8(reply) }) };
 }
 
 function obstacleOf(text: string): JoinObstacle {
