@@ -606,15 +606,11 @@ test('Reloader removes no publisher if that cannot be stored', async () => {
   assert.deepEqual(publishers(), ['r p', 'r q']);
 });
 
-test('Reloader adds no publisher that cannot be stored, nor if servers store the data', async () => {
+test('Reloader adds no publisher that cannot be stored', async () => {
   const failing = new LocalRecord('1.2', () => Promise.reject(new Error('EIO')));
   const stored = await (await wanReloader({ record: failing })).addWan(CALL);
   assert.ok('faults' in stored);
   assert.equal(stored.refusal?.code, 'CONFIG_NOT_KEPT');
-  const record = Object.assign(sharedRecord(), { compareAndSet: () => assert.fail() });
-  const outcome = await (await wanReloader({ record })).addWan(CALL);
-  assert.ok('faults' in outcome);
-  assert.deepEqual(outcome.faults, ['Cannot add a WAN replication: servers store the data']);
 });
 
 test('A configuration without a file has no WAN replication', () => {

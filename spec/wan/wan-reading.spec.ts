@@ -470,16 +470,36 @@ describe('Unsupported settings are refused:', () => {
       '6 map.m.wan-replication-ref.r.filters[0]',
     ]);
   });
+});
 
-  it('publishers with engine.url, but not a replication without publishers', async () => {
-    const engine = '  engine: {url: "redis://a"}\n';
-    const loaded = await load('wan.yaml', yaml('target-endpoints: a', engine));
-    assert.match(
-      loaded.refused[0]?.message ?? '',
-      /^Cannot serve with wan-replication\.r\.batch-publisher\.p: .*; remove it or engine\.url \(.*wan\.yaml:6:\d+\)$/,
-    );
-    const without = await load('wan.yaml', `grid:\n  wan-replication: {r: }\n${engine}`);
-    assert.deepEqual(without.refused, []);
+describe('With servers that store the data', () => {
+  const engine = '  engine: {url: "redis://a"}\n';
+
+  it('policies that compare reads are refused', async () => {
+    for (const policy of ['HigherHits', 'LatestAccess']) {
+      const ref = `wan-replication-ref: {r: {merge-policy-class-name: ${policy}}}`;
+      const map = `  map: {m: {per-entry-stats-enabled: true, ${ref}}}\n`;
+      const name = 'map.m.wan-replication-ref.r.merge-policy-class-name';
+      const text = yaml('target-endpoints: a', map);
+      assert.deepEqual((await load('wan.yaml', text)).refused, []);
+      const problem = `wan.yaml:6:95: Cannot use ${name} "${policy}": reads are not counted with engine.url`;
+      assert.deepEqual(await problemsIn(text + engine), [problem]);
+    }
+  });
+
+  it('settings without effect cause warnings', async () => {
+    const settings = 'target-endpoints: a, queue-bytes-max: 1g, snapshot-enabled: false';
+    const text = yaml(settings, `  wan: {queue-bytes-max: 2m}\n${engine}`);
+    const { warnings, config } = await load('wan.yaml', text);
+    const why = 'has no effect: servers store the data (engine.url)';
+    assert.deepEqual(warnings.map((line) => line.replace(/^.*wan\.yaml:/, '')).sort(), [
+      `5:51: wan-replication.r.batch-publisher.p.queue-bytes-max ${why}`,
+      `5:73: wan-replication.r.batch-publisher.p.snapshot-enabled ${why}`,
+      `6:26: wan.queue-bytes-max ${why}`,
+    ]);
+    assert.equal(publishersOf(config).length, 1);
+    const others = yaml('target-endpoints: a, snapshot-enabled: true', engine);
+    assert.deepEqual((await load('wan.yaml', others)).warnings, []);
   });
 });
 

@@ -269,6 +269,12 @@ export const ERRORS = {
       'Cannot join the cluster: it has version {version}, this member has {memberVersion}; ' +
       'stop its members first, or start a member of their version',
   },
+  CONFIG_NOT_APPLIED: {
+    status: 500,
+    message:
+      'Cannot start: WAN replications or references that the members have added cannot be used here; ' +
+      'see the log for the reason',
+  },
   WAN_CONFIG_DIFFERS: {
     status: 500,
     message:

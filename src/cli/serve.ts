@@ -138,6 +138,7 @@ const IS_MISUSE: ReadonlySet<ErrorCode> = new Set([
   'TLS_FILE_UNUSABLE',
   'CLUSTER_VERSION',
   'WAN_CONFIG_DIFFERS',
+  'CONFIG_NOT_APPLIED',
   'ENGINE_UNUSABLE',
 ]);
 const REPAIR_HELP =

@@ -16,6 +16,8 @@ export class MemberConfirmations {
   /** Time within which a silent member is removed, in ms. */
   readonly #limitMs: number;
   readonly #waiting = new Set<Waiting>();
+  #view: ClusterView | undefined;
+  #isClosed = false;
 
   /** `leaseMs`: see Join. */
   constructor(clock: Clock, leaseMs: number) {
@@ -29,6 +31,8 @@ export class MemberConfirmations {
    * revision, or the store is unreachable.
    */
   of(revision: number): Promise<boolean> {
+    if (this.#isClosed) return Promise.resolve(false);
+    if (this.#view !== undefined && isConfirmed(this.#view, revision)) return Promise.resolve(true);
     return new Promise((resolve) => {
       const timer = this.#clock.after(this.#limitMs, () => this.#settle(waiting, false));
       const waiting: Waiting = { revision, timer, resolve };
@@ -37,16 +41,16 @@ export class MemberConfirmations {
   }
 
   /** Called with each view. */
-  follow({ members, replacedCount }: ClusterView): void {
-    if (replacedCount > 0) return;
+  follow(view: ClusterView): void {
+    this.#view = view;
     for (const waiting of this.#waiting) {
-      const isConfirmed = members.every(({ confirmed }) => confirmed >= waiting.revision);
-      if (isConfirmed) this.#settle(waiting, true);
+      if (isConfirmed(view, waiting.revision)) this.#settle(waiting, true);
     }
   }
 
-  /** Resolves all with false: the member leaves. */
+  /** Resolves all with false, also later ones: the member leaves. */
   close(): void {
+    this.#isClosed = true;
     for (const waiting of this.#waiting) this.#settle(waiting, false);
   }
 
@@ -55,4 +59,8 @@ export class MemberConfirmations {
     this.#waiting.delete(waiting);
     waiting.resolve(isConfirmed);
   }
+}
+
+function isConfirmed({ members, replacedCount }: ClusterView, revision: number): boolean {
+  return replacedCount === 0 && members.every(({ confirmed }) => confirmed >= revision);
 }

@@ -14,9 +14,9 @@
  * limit, if one is running: its `begun` and its end. It also contains the members, each with the
  * fields of StoredMember, its place, the time of its last heartbeat or join, and the end of its
  * lease; the replaced members, with the ends of their leases; the number of the last join;
- * `stopsUpTo`; the time of the last heartbeat; and the addresses that left. A store that was never used has no
- * member, no limit, no address, revision 0, version '', config '', text '', admits ADMITS_ALL, and
- * zero for all numbers and times. The state is retained while no member runs.
+ * `stopsUpTo`; the time of the last heartbeat; and the addresses that left. A store that was never
+ * used has no member, no limit, no address, revision 0, version '', config '', text '', admits
+ * ADMITS_ALL, and zero for all numbers and times. The state is retained while no member runs.
  *
  * Time. A heartbeat or a join begins as follows. `gap` is the store's time since the last heartbeat
  * or join of any member. If it is negative (another server's clock) or over GAP_MS (no member could
@@ -239,9 +239,9 @@ export interface MembershipStore {
    *
    * Without an obstacle, the version becomes the cluster's, as a change of the record if it
    * differs; `config` becomes the cluster's; a limit running in a cluster without members ends; and
-   * the address is removed from those that left. The member's number is one more than the last; its lease ends `leaseMs` from
-   * now; it has `confirmed` the current revision, as it has no changes in progress. The view of the
-   * result contains the text.
+   * the address is removed from those that left. The member's number is one more than the last; its
+   * lease ends `leaseMs` from now; it has `confirmed` the current revision, as it has no changes in
+   * progress. The view of the result contains the text.
    *
    * Rejects with a GridError if this member cannot use the store and a retry does not help.
    */

@@ -81,5 +81,5 @@ const OF_SERVERS = [
   'engineAllowEviction',
   ...OF_TLS,
 ] as const;
-const OF_OWN_DATA = ['maxMemory', 'metricsNamesMax'] as const;
+const OF_OWN_DATA = ['maxMemory', 'metricsNamesMax', 'wanQueueBytesMax'] as const;
 const HARMLESS: ReadonlySet<string> = new Set(['CLUSTER_READ', 'HEALTH_CHECK']);

@@ -34,7 +34,7 @@ import { unusedFindings } from '../config/unused-settings.ts';
 import { readSecurity, type SecurityReading } from '../security/security-config.ts';
 import { SECURITY_PATHS } from '../security/security-settings.ts';
 import { NO_CERTIFICATE, readTls } from '../security/tls-reading.ts';
-import { readWan, WAN_BLOCKS } from '../wan/wan-reading.ts';
+import { type AddedTo, readWan, WAN_BLOCKS } from '../wan/wan-reading.ts';
 import { REPLICATION_PATTERN } from '../wan/wan-settings.ts';
 import { buildConfig, type Config } from './config.ts';
 import { configWarnings } from './config-warnings.ts';
@@ -57,11 +57,8 @@ export interface ConfigRequest {
 /** A text in place of a file. */
 interface ConfigText {
   readonly text: string;
-  /**
-   * For a text that is added to the configuration in force: names of the replications of that
-   * configuration, to which maps of the text may refer.
-   */
-  readonly replications?: readonly string[];
+  /** For a text that is added to the configuration in force. */
+  readonly around?: AddedTo;
   /** Whether the defaults are those without a file: for the configuration of a program. */
   readonly keepsDefaults?: boolean;
 }
@@ -129,7 +126,7 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
   const wan = readWan(
     { statements: all, blocks, written: file?.written ?? [] },
     built,
-    isText ? named.replications : undefined,
+    isText ? named.around : undefined,
   );
   const config = { ...built, ...wan.config };
   const ofFile = [

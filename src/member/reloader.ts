@@ -6,7 +6,7 @@
  */
 
 import type { ReloadOutcome } from '../administration/configuration-actions.ts';
-import { GridError, reasonOf } from '../base/errors.ts';
+import { GridError, OutcomeUnknown, reasonOf } from '../base/errors.ts';
 import { SerialQueue } from '../base/serial-queue.ts';
 import { isDeepEqualInSlices, Slices } from '../base/slices.ts';
 import { type AddedConfig, changeRecord, type SharedRecord } from '../cluster/shared-record.ts';
@@ -52,6 +52,11 @@ interface ReloaderParts {
   /** Stores the texts added to the configuration. */
   readonly record: SharedRecord;
   readonly hashPassword: HashPassword;
+  /**
+   * Drops what waits on the servers for WAN publishers that the configuration does not have. Called
+   * when no member marks changes for them. Never rejects.
+   */
+  readonly dropRemoved?: (config: WanConfig) => Promise<void>;
   /** Reads an added text; by default on a thread, as clients are served meanwhile. */
   readonly readText?: (request: ConfigRequest) => Promise<LoadedConfig>;
 }
@@ -69,6 +74,9 @@ export class Reloader {
   readonly #record: SharedRecord;
   /** The record's texts that this member has applied, with the number of occurrences. */
   readonly #appliedTexts = new Map<string, number>();
+  /** The record's WAN replications that this member has applied. */
+  #appliedWan: readonly string[] = [];
+  readonly #dropRemoved: (config: WanConfig) => Promise<void>;
   readonly #hashPassword: HashPassword;
   readonly #queue = new SerialQueue();
 
@@ -81,6 +89,7 @@ export class Reloader {
     this.#load = parts.load;
     this.#readText = parts.readText ?? readInThread;
     this.#hashPassword = parts.hashPassword;
+    this.#dropRemoved = parts.dropRemoved ?? (async () => {});
   }
 
   reload(): Promise<ReloadOutcome> {
@@ -89,33 +98,64 @@ export class Reloader {
 
   /**
    * Adds the new items of a configuration text. They remain until the next reload; added maps and
-   * queues remain until the member ends, or longer if it persists them.
+   * queues remain until the member ends, or longer if it persists them. If the text has references,
+   * resolves once every member acts on them.
    */
-  add(text: string): Promise<ConfigUpdate | RefusedConfig> {
-    return this.#inTurn(() => this.#add(text), NOT_ADDED);
+  async add(text: string): Promise<ConfigUpdate | RefusedConfig> {
+    const update = await this.#inTurn(() => this.#add(text), NOT_ADDED);
+    if ('faults' in update || !update.hasReferences) return update;
+    return (await this.#unconfirmed(NOT_ADDED)) ?? update;
   }
 
   /**
    * Adds the new publishers of a WAN replication, given as JSON. They remain until the member ends,
-   * or longer if it persists them.
+   * or longer if it persists them. Resolves once every member acts on that.
    */
-  addWan(text: string): Promise<WanAddition<Config> | RefusedConfig> {
-    return this.#inTurn(() => this.#addWan(text), NOT_ADDED_WAN);
+  async addWan(text: string): Promise<WanAddition<Config> | RefusedConfig> {
+    const addition = await this.#inTurn(() => this.#addWan(text), NOT_ADDED_WAN);
+    if ('faults' in addition) return addition;
+    return (await this.#unconfirmed(NOT_ADDED_WAN)) ?? addition;
   }
 
-  /** Removes an added publisher permanently. Resolves with undefined on success. */
-  removeWan(replication: string, publisherId: string): Promise<RefusedConfig | undefined> {
-    return this.#inTurn(() => this.#removeWan(replication, publisherId), NOT_REMOVED);
+  /** Removes an added publisher permanently. Resolves with undefined on success, as `addWan` does. */
+  async removeWan(replication: string, publisherId: string): Promise<RefusedConfig | undefined> {
+    const work = () => this.#removeWan(replication, publisherId);
+    const refused =
+      (await this.#inTurn(work, NOT_REMOVED)) ?? (await this.#unconfirmed(NOT_REMOVED));
+    if (refused === undefined) await this.#dropInTurn();
+    else if (refused.refusal?.code === 'CONFIG_UNCONFIRMED') void this.#dropLater();
+    return refused;
   }
 
   /**
    * Adds the record's texts; called before the member serves. From then on, texts that other
-   * members add are also added here.
+   * members add are also added here. `isFirst`: no other member runs. Rejects with GridError
+   * CONFIG_NOT_APPLIED if this member cannot act on what other members do.
    */
-  async restore(): Promise<void> {
+  async restore(isFirst = false): Promise<void> {
     const catchUp = () => this.#queue.run(() => this.#catchUp());
-    if (this.#record.isShared) this.#record.onChange(() => void catchUp());
-    await catchUp();
+    if (this.#record.isShared) this.#record.onChange(catchUp);
+    const isApplied = await catchUp();
+    if (!isApplied && this.#record.isShared) throw new GridError('CONFIG_NOT_APPLIED', {});
+    if (isFirst) await this.#dropInTurn();
+  }
+
+  /** Resolves with the refusal if not every member acts on the configuration. */
+  async #unconfirmed(failure: Failure): Promise<RefusedConfig | undefined> {
+    if (await this.#record.allConfirmed()) return undefined;
+    const cause = new OutcomeUnknown(new Error('not every member has confirmed it'));
+    return this.#failed(new GridError('CONFIG_UNCONFIRMED', {}, { cause }), failure);
+  }
+
+  /** No publisher is added meanwhile: this member confirms no change while its queue waits. */
+  async #dropInTurn(): Promise<void> {
+    await this.#queue.run(() => this.#dropRemoved(this.#config));
+  }
+
+  async #dropLater(): Promise<void> {
+    for (let tries = 0; tries < DROP_TRIES; tries++) {
+      if (await this.#record.allConfirmed()) return await this.#dropInTurn();
+    }
   }
 
   /** Does the work after all earlier work. Resolves with the reason if it rejects. */
@@ -123,39 +163,74 @@ export class Reloader {
     return this.#queue.run(work).catch((error) => this.#failed(error, failure));
   }
 
-  /** Adds those texts of the record that this member has not applied. */
-  async #catchUp(): Promise<void> {
+  /**
+   * Puts the record's WAN replications into force, and adds those texts of the record that this
+   * member has not applied. Resolves with whether the member marks the same changes as others.
+   */
+  async #catchUp(): Promise<boolean> {
     const { addedConfigs } = this.#record.values;
+    let isApplied = await this.#applyWan(addedConfigs);
     const seen = new Map<string, number>();
     for (const added of addedConfigs) {
+      if (added.isWan) continue;
       const count = (seen.get(added.text) ?? 0) + 1;
+      if (count > (this.#appliedTexts.get(added.text) ?? 0)) {
+        const isAdded = await this.#addStored(added);
+        const isNeeded = added.text.includes(REFERENCE);
+        isApplied &&= isAdded || !isNeeded;
+        // A text with references is tried again after the next change of the record.
+        if (!isAdded && isNeeded) continue;
+      }
       seen.set(added.text, count);
-      if (count > (this.#appliedTexts.get(added.text) ?? 0)) await this.#addStored(added);
     }
     this.#appliedTexts.clear();
     for (const [text, count] of seen) this.#appliedTexts.set(text, count);
+    return isApplied;
   }
 
-  async #addStored({ text, isWan, isReloaded }: AddedConfig): Promise<void> {
-    try {
-      if (isWan) {
-        await this.#put(addWanText(this.#config, text).config, false);
-        return;
+  async #applyWan(added: readonly AddedConfig[]): Promise<boolean> {
+    const texts = added.filter(({ isWan }) => isWan).map(({ text }) => text);
+    const { length } = texts;
+    const isKnown = (text: string, at: number): boolean => text === this.#appliedWan[at];
+    if (length === this.#appliedWan.length && texts.every(isKnown)) return true;
+    let config = { ...this.#config, wanReplications: this.#configuredWan.wanReplications };
+    let isApplied = true;
+    for (const text of texts) {
+      try {
+        config = addWanText(config, text).config;
+      } catch (error) {
+        this.#logFailure(error, NOT_ADDED_WAN);
+        isApplied = false;
       }
-      const { config } = await addConfigText(this.#config, text, this.#readText);
-      await this.#put(isReloaded ? withNames(this.#config, config) : config, !isReloaded);
+    }
+    try {
+      await this.#put(config, false);
+      if (isApplied) this.#appliedWan = texts;
+      return isApplied;
     } catch (error) {
-      this.#logFailure(error, isWan ? NOT_ADDED_WAN : NOT_ADDED);
+      this.#logFailure(error, NOT_ADDED_WAN);
+      return false;
+    }
+  }
+
+  /** Resolves with whether the text was added. */
+  async #addStored({ text, isReloaded }: AddedConfig): Promise<boolean> {
+    const { isShared } = this.#record;
+    try {
+      const { config } = await addConfigText(this.#config, text, this.#readText, isShared);
+      await this.#put(isReloaded ? withNames(this.#config, config) : config, !isReloaded);
+      return true;
+    } catch (error) {
+      this.#logFailure(error, NOT_ADDED);
+      return false;
     }
   }
 
   async #addWan(text: string): Promise<WanAddition<Config>> {
     const record = this.#record;
-    // Other members would need the files that the text names, and the shared record is readable by
-    // all.
-    if (record.isShared) throw configFault('Cannot add a WAN replication: servers store the data');
     for (;;) {
       const { revision } = record;
+      if (record.isShared) await this.#catchUp();
       const addition = addWanText(this.#config, text);
       const { config, addedPublisherIds, ignoredPublisherIds } = addition;
       const isNew = config.wanReplications.size > this.#config.wanReplications.size;
@@ -168,6 +243,7 @@ export class Reloader {
   }
 
   async #removeWan(replication: string, publisherId: string): Promise<undefined> {
+    if (this.#record.isShared) await this.#catchUp();
     const hasIt = ({ wanReplications }: WanConfig): boolean =>
       wanReplications
         .get(replication)
@@ -339,6 +415,11 @@ export class Reloader {
  * their names are in one table, which doubles in a single step.
  */
 const ADDED_LENGTH_MAX = 2 * 1024 * 1024;
+/** The name of a map's reference in every added text of other members, which is JSON. */
+const REFERENCE = '"wan-replication-ref"';
+/** Number of times that the confirmations of a removal are waited for. */
+const DROP_TRIES = 100;
+
 /** The log message of a failed call, and the action that failed. */
 interface Failure {
   readonly logged: string;
@@ -361,6 +442,7 @@ const NOT_REMOVED: Failure = {
 /** Errors of an addition that are not caused by its text. */
 const ADDITION_ERRORS: ReadonlySet<string> = new Set([
   'CONFIG_NOT_KEPT',
+  'CONFIG_UNCONFIRMED',
   'WAN_PUBLISHERS_MAX',
   'WAN_UNKNOWN',
   'WAN_CONFIGURED',

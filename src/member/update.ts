@@ -14,6 +14,7 @@ import { isPattern, PATTERNS_MAX } from '../config/name-lookup.ts';
 import { pathOf } from '../config/setting.ts';
 import type { UserConfig } from '../security/security-config.ts';
 import { SECURITY_PATHS } from '../security/security-settings.ts';
+import { sharedMapWan } from '../wan/shared-wan-config.ts';
 import type { MapWan, WanReplicationRef } from '../wan/wan-config.ts';
 import { KEY_FILTER } from '../wan/wan-settings.ts';
 import type { Config } from './config.ts';
@@ -22,6 +23,8 @@ import { type NamedKey, namedKeys, SETTINGS } from './settings.ts';
 
 export interface ConfigUpdate {
   readonly config: Config;
+  /** Whether the text has references of maps to WAN replications. */
+  readonly hasReferences: boolean;
   readonly added: readonly NamedConfig[];
   readonly ignored: readonly NamedConfig[];
 }
@@ -32,14 +35,25 @@ const SECTIONS = ['map', 'queue', 'security', 'network'];
 const MAP_KEYS = namedKeys('map.{name}');
 const QUEUE_KEYS = namedKeys('queue.{name}');
 
-/** Adds the text, which is YAML, XML or JSON. Rejects with ConfigFault. */
+/**
+ * Adds the text, which is YAML, XML or JSON. `isOfMembers`: another member has added it, so its
+ * references apply although this member's own file names the map. Rejects with ConfigFault.
+ */
 export async function addConfigText(
   config: Config,
   text: string,
   load: (request: ConfigRequest) => Promise<LoadedConfig>,
+  isOfMembers = false,
 ): Promise<ConfigUpdate> {
+  const isOnServers = config.engineUrl !== undefined;
   const loaded = await load({
-    file: { text, replications: [...config.wanReplications.keys()] },
+    file: {
+      text,
+      around: {
+        replications: [...config.wanReplications.keys()],
+        isOnServers,
+      },
+    },
     environment: {},
     flags: [],
   });
@@ -71,11 +85,16 @@ export async function addConfigText(
   for (const [keys, isNew] of [[MAP_KEYS, isNewMap] as const, [QUEUE_KEYS, isNewQueue] as const]) {
     for (const key of keys) named[key] = await update.extended(config[key], addition[key], isNew);
   }
+  const isReferring = (name: string) =>
+    isOnServers ? (isOfMembers || isNewMap(name)) && !config.mapWan.has(name) : isNewMap(name);
+  const mapWan = await update.extended(config.mapWan, addition.mapWan, isReferring);
+  const names = isOfMembers ? addition.mapTimeToLiveSeconds.keys() : newMaps;
   return {
+    hasReferences: [...addition.mapWan.values()].some(({ ref }) => ref !== undefined),
     config: {
       ...config,
       ...named,
-      mapWan: await update.extended(config.mapWan, addition.mapWan, isNewMap),
+      mapWan: isOnServers ? sharedMapWan(mapWan, names) : mapWan,
       security: realms === undefined ? config.security : { ...config.security, realms },
     },
     added: update.added,

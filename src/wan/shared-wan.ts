@@ -17,16 +17,14 @@ import type { WanMessages } from './wan-actions.ts';
 import type { WanLog } from './wan-engine.ts';
 import type { WanReceiver } from './wan-receiver.ts';
 import { MESSAGE_BYTES_FURTHER } from './wan-routes.ts';
-import type { WanSettings } from './wan-settings.ts';
+import { WAN_SETTINGS } from './wan-settings.ts';
 import type { ReceiveResult } from './wan-status.ts';
 
 /** Maximum length of a content type that servers store, in bytes. */
 const CONTENT_TYPE_BYTES_MAX = 65_535;
 
 /** The settings that it uses. */
-type Config = Pick<WanSettings, 'wanQueueBytesMax'> &
-  Omit<RequestLimits, 'segment'> &
-  Pick<ClusterConfig, 'clusterName'>;
+type Config = Omit<RequestLimits, 'segment'> & Pick<ClusterConfig, 'clusterName'>;
 
 interface SharedWanOptions {
   readonly config: Config;
@@ -82,7 +80,7 @@ export class SharedWan implements WanMessages {
       dataSetId,
       slices,
       clusterName: () => config.clusterName,
-      queueBytesMax: config.wanQueueBytesMax,
+      queueBytesMax: WAN_SETTINGS.wanQueueBytesMax.fallback,
       requestLimits: {
         ...config,
         segment,

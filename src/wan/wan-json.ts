@@ -18,7 +18,7 @@ import {
   type WanPublisherOptions,
   type WanReplication,
 } from './wan-config.ts';
-import { publisherOf } from './wan-publisher.ts';
+import { publisherOf, type QueueLimits } from './wan-publisher.ts';
 import {
   ACKNOWLEDGE_TYPES,
   CONSISTENCY_CHECK_STRATEGIES,
@@ -30,10 +30,9 @@ import {
   type PublisherKey,
   publisherNameOf,
   QUEUE_FULL_BEHAVIORS,
-  type WanSettings,
 } from './wan-settings.ts';
 
-type Config = Pick<WanConfig, 'wanEndpoints'> & Pick<WanSettings, 'wanQueueBytesMax'>;
+type Config = Pick<WanConfig, 'wanEndpoints'> & QueueLimits;
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Settings whose words have numbers: the words in the order of the numbers. */
@@ -171,8 +170,7 @@ class JsonReader {
     }
     this.#field(item, 'useEndpointPrivateAddress', 'boolean', path);
     if (this.#refuseDiscovery(item, path)) wrong.add('targetEndpoints');
-    const { wanEndpoints, wanQueueBytesMax } = this.#config;
-    const made = publisherOf(values, undefined, wanEndpoints, wanQueueBytesMax);
+    const made = publisherOf(values, undefined, this.#config.wanEndpoints, this.#config);
     if ('publisherId' in made) return made;
     for (const { key, isMissing, reason } of made) {
       if (wrong.has(key)) continue;
@@ -295,7 +293,7 @@ function seenText(value: unknown): string {
 
 const NONE: WanReplication = { name: '', publishers: [] };
 
-type Needed = WanConfig & Pick<WanSettings, 'wanQueueBytesMax'>;
+type Needed = WanConfig & QueueLimits;
 
 export interface WanAddition<Config> {
   readonly config: Config;

@@ -6,8 +6,10 @@ import { getOrCreate } from '../base/get-or-create.ts';
 import { pathText, quoted } from '../config/finding-list.ts';
 import { hintOf, nearestNames } from '../config/nearest-name.ts';
 import { defaultsOf, type SectionReading } from '../config/section-reading.ts';
+import { pathOf } from '../config/setting.ts';
 import { formatPlace } from '../config/source.ts';
 import type { NamedBlock, Statement } from '../config/statements.ts';
+import { ENGINE_SETTINGS } from '../engine/engine-settings.ts';
 import type { MapWan } from './wan-config.ts';
 import {
   FILTERS_MAX,
@@ -27,6 +29,11 @@ interface Draft {
   readonly filters: Statement[];
 }
 
+interface MapTexts {
+  readonly statements: readonly Statement[];
+  readonly blocks: readonly NamedBlock[];
+}
+
 /** A filter in YAML and in XML. */
 const FILTER_PATTERNS = ['[]', 'filter-impl'].map((step) => `${REF_PATH}.filters.${step}`);
 const MAP_WAN_KEYS = Object.keys(MAP_WAN_SETTINGS) as readonly MapWanKey[];
@@ -37,11 +44,14 @@ const DEFAULTS = defaultsOf(MAP_WAN_SETTINGS);
 /** Policies that compare values which only the statistics of entries provide. */
 const BY_STATISTICS: ReadonlySet<string> = new Set(['HigherHits', 'LatestAccess']);
 
-/** Reads the settings. `replications`: the names that maps may refer to. */
+/**
+ * Reads the settings. `replications`: the names that maps may refer to. `isOnServers`: whether servers
+ * store the data, which do not count reads.
+ */
 export function readMapWan(
-  statements: readonly Statement[],
-  blocks: readonly NamedBlock[],
+  { statements, blocks }: MapTexts,
   replications: ReadonlySet<string>,
+  isOnServers: boolean,
   reading: SectionReading,
 ): ReadonlyMap<string, MapWan> {
   const drafts = new Map<string, Draft>();
@@ -67,15 +77,25 @@ export function readMapWan(
     if (key !== undefined) draftOf(path).statements.set(key, statement);
     else if (FILTER_PATTERNS.includes(pattern)) draftOf(path).filters.push(statement);
   }
-  return new Map([...drafts].map(([map, draft]) => [map, settingsOf(map, draft, reading)]));
+  return new Map(
+    [...drafts].map(([map, draft]) => [map, settingsOf(map, draft, isOnServers, reading)]),
+  );
 }
 
-function settingsOf(map: string, draft: Draft, reading: SectionReading): MapWan {
+function settingsOf(
+  map: string,
+  draft: Draft,
+  isOnServers: boolean,
+  reading: SectionReading,
+): MapWan {
   const { ref, statements, filters } = draft;
   const values = { ...DEFAULTS, ...reading.rows(MAP_WAN_SETTINGS, statements).values };
   const { mergePolicy, republishingEnabled, perEntryStatsEnabled, merkleTreeDepth } = values;
   const policy = statements.get('mergePolicy');
-  if (policy !== undefined && BY_STATISTICS.has(mergePolicy) && !perEntryStatsEnabled) {
+  if (policy !== undefined && BY_STATISTICS.has(mergePolicy) && isOnServers) {
+    const engine = pathOf(ENGINE_SETTINGS.engineUrl);
+    reading.problems.refuseText(policy, () => `reads are not counted with ${engine}`);
+  } else if (policy !== undefined && BY_STATISTICS.has(mergePolicy) && !perEntryStatsEnabled) {
     const needed = pathText(['map', map, 'per-entry-stats-enabled']);
     reading.problems.refuseText(policy, () => `${needed} is not true`);
   }

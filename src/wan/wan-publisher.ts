@@ -7,9 +7,15 @@ import { quoted } from '../config/finding-list.ts';
 import { hintOf, nearestNames } from '../config/nearest-name.ts';
 import { defaultsOf, type RowReading } from '../config/section-reading.ts';
 import { pathOf } from '../config/setting.ts';
+import type { EngineConfig } from '../engine/engine-settings.ts';
 import type { WanConfig, WanPublisherOptions } from './wan-config.ts';
 import { targetEndpointsIn } from './wan-endpoints.ts';
-import { PUBLISHER_SETTINGS, type PublisherKey, WAN_SETTINGS } from './wan-settings.ts';
+import {
+  PUBLISHER_SETTINGS,
+  type PublisherKey,
+  WAN_SETTINGS,
+  type WanSettings,
+} from './wan-settings.ts';
 
 /** The values that were set; each is of its type. */
 export type SpecifiedPublisher = RowReading<typeof PUBLISHER_SETTINGS>['values'];
@@ -22,6 +28,9 @@ export interface PublisherFault {
   readonly reason: string;
 }
 
+/** The settings that limit `queue-bytes-max`, which has no effect if servers store the data. */
+export type QueueLimits = Pick<EngineConfig, 'engineUrl'> & Pick<WanSettings, 'wanQueueBytesMax'>;
+
 /** The cluster name of a publisher that has only an id, as in the original. */
 const CLUSTER_NAME = 'dev';
 
@@ -33,7 +42,7 @@ export function publisherOf(
   specified: SpecifiedPublisher,
   name: string | undefined,
   endpoints: WanConfig['wanEndpoints'],
-  queueBytesMax: number,
+  { wanQueueBytesMax: queueBytesMax, engineUrl }: QueueLimits,
 ): WanPublisherOptions | readonly PublisherFault[] {
   const { endpoint, username, password, clusterName = name } = specified;
   const publisherId = specified.publisherId ?? name ?? clusterName;
@@ -49,7 +58,8 @@ export function publisherOf(
     lack('targetEndpoints', 'it names at least one member');
   if (username === undefined && password !== undefined) lack('username', 'it has a password');
   if (username !== undefined && password === undefined) lack('password', 'it has a username');
-  if (specified.queueBytesMax !== undefined && specified.queueBytesMax > queueBytesMax) {
+  const isLimited = engineUrl === undefined && specified.queueBytesMax !== undefined;
+  if (isLimited && specified.queueBytesMax > queueBytesMax) {
     refuse('queueBytesMax', `more than ${pathOf(WAN_SETTINGS.wanQueueBytesMax)}, ${queueBytesMax}`);
   }
   if (endpoint !== undefined && !endpoints.has(endpoint)) {

@@ -9,13 +9,15 @@ import { pathText, quoted } from '../config/finding-list.ts';
 import { isOn } from '../config/refused-settings.ts';
 import { SectionReading } from '../config/section-reading.ts';
 import { pathOf } from '../config/setting.ts';
-import { type Sourced, sourceOf } from '../config/setting-table.ts';
+import type { Sourced } from '../config/setting-table.ts';
 import type { Place } from '../config/source.ts';
 import type { NamedBlock, Statement, WrittenSection } from '../config/statements.ts';
+import type { DataConfig } from '../data/data-settings.ts';
 import { ENGINE_SETTINGS, type EngineConfig } from '../engine/engine-settings.ts';
 import type { TlsFiles } from '../http/tls-files.ts';
 import { endpointTls, ownTls, type TargetTls } from '../security/tls-reading.ts';
 import type { TlsConfig } from '../security/tls-settings.ts';
+import { sharedMapWan } from './shared-wan-config.ts';
 import {
   PUBLISHERS_MAX,
   type WanConfig,
@@ -48,7 +50,11 @@ export const WAN_BLOCKS = [
 ] as const;
 
 /** The settings that the reader needs. */
-type Config = Sourced & TlsConfig & WanSettings & Pick<EngineConfig, 'engineUrl'>;
+type Config = Sourced &
+  TlsConfig &
+  WanSettings &
+  Pick<EngineConfig, 'engineUrl'> &
+  Pick<DataConfig, 'mapTimeToLiveSeconds'>;
 
 interface WanText {
   /** In order of increasing precedence. */
@@ -57,20 +63,33 @@ interface WanText {
   readonly written: readonly WrittenSection[];
 }
 
+/** The configuration in force, as a text that is added to it needs it. */
+export interface AddedTo {
+  /** Names of its replications, to which maps of the text may refer. */
+  readonly replications: readonly string[];
+  /** Whether servers store the data. */
+  readonly isOnServers: boolean;
+}
+
 /**
- * Reads the part. `config`: the configuration without WAN replication. `replications`: the names
- * that maps may refer to, if these are not defined in the text.
+ * Reads the part. `config`: the configuration without WAN replication. `around`: the configuration to
+ * which the text is added.
  */
 export function readWan(
   text: WanText,
   config: Config,
-  replications?: readonly string[],
+  around?: AddedTo,
 ): { readonly config: WanConfig; readonly reading: SectionReading } {
   const reading = new SectionReading();
   const own = new WanReader(text, config, reading).read();
-  const names = new Set(replications ?? own.wanReplications.keys());
-  const mapWan = readMapWan(text.statements, text.blocks, names, reading);
-  return { config: { ...own, mapWan }, reading };
+  const names = new Set(around?.replications ?? own.wanReplications.keys());
+  const isOnServers = around?.isOnServers ?? config.engineUrl !== undefined;
+  const mapWan = readMapWan(text, names, isOnServers, reading);
+  const shared =
+    config.engineUrl === undefined
+      ? mapWan
+      : sharedMapWan(mapWan, config.mapTimeToLiveSeconds.keys());
+  return { config: { ...own, mapWan: shared }, reading };
 }
 
 /** A publisher while it is read. */
@@ -217,9 +236,9 @@ class WanReader {
     for (const draft of drafts.values()) {
       const { values, wrong } = this.#reading.rows(PUBLISHER_SETTINGS, draft.rows);
       if (this.#refuseDiscovery(draft)) wrong.add('targetEndpoints');
-      this.#refuseEngine(draft);
       if (this.#refuseEndpoint(values.endpoint ?? '')) wrong.add('endpoint');
-      const made = publisherOf(values, draft.name, this.#usable, this.#config.wanQueueBytesMax);
+      this.#warnOfEngine(draft, values);
+      const made = publisherOf(values, draft.name, this.#usable, this.#config);
       if (!('publisherId' in made)) {
         for (const fault of made) if (!wrong.has(fault.key)) this.#complain(draft, fault);
       } else if (publishers.has(made.publisherId)) {
@@ -262,14 +281,16 @@ class WanReader {
     return on.length > 0;
   }
 
-  #refuseEngine(draft: Draft): void {
+  /** Warns about settings that have no effect if servers store the data. */
+  #warnOfEngine({ rows }: Draft, { snapshotEnabled }: SpecifiedPublisher): void {
     if (this.#config.engineUrl === undefined) return;
-    const { name } = sourceOf(this.#config, ENGINE_SETTINGS.engineUrl);
-    const engine = `${pathOf(ENGINE_SETTINGS.engineUrl)}${name === '' ? '' : ` (${name})`}`;
-    this.#reading.refuse(
-      statementAt(draft),
-      `WAN replication needs a member that stores its own data; remove it or ${engine}`,
-    );
+    const snapshot = snapshotEnabled === false ? rows.get('snapshotEnabled') : undefined;
+    for (const statement of [rows.get('queueBytesMax'), snapshot]) {
+      if (statement === undefined) continue;
+      const why = `servers store the data (${pathOf(ENGINE_SETTINGS.engineUrl)})`;
+      const { path, at } = statement;
+      this.#reading.warnings.add(at, () => `${pathText(path)} has no effect: ${why}`);
+    }
   }
 
   /**
