@@ -94,7 +94,7 @@ interface TestMemberOptions {
   readonly memberVersion: string;
   readonly isLite?: boolean;
   /** Settings that all members must have in common. */
-  readonly config?: string;
+  readonly common?: CommonConfig;
   /** Offset of its monotonic clock from that of the world, in ms. */
   readonly aheadMs?: number;
 }
@@ -114,7 +114,13 @@ export class TestMember {
   prepare = async (): Promise<void> => {};
 
   constructor(world: ClusterWorld, options: TestMemberOptions) {
-    const { address, memberVersion, isLite = false, aheadMs = 0, config } = options;
+    const {
+      address,
+      memberVersion,
+      isLite = false,
+      aheadMs = 0,
+      common = commonConfig(),
+    } = options;
     this.uuid = `uuid-${world.members.length + 1}`;
     this.address = address;
     this.clock = new MemberClock(world.time, { aheadMs });
@@ -128,7 +134,7 @@ export class TestMember {
       uuid: this.uuid,
       memberVersion,
       isLite,
-      commonConfig: commonConfig(config),
+      commonConfig: common,
       leaseMs: LEASE_MS,
       events: {
         onJoined: (joinNumber, count) => reported.push(`joined ${joinNumber} of ${count}`),

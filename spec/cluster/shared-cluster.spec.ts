@@ -5,7 +5,7 @@ import type { GridError } from '../../src/base/errors.ts';
 import { License } from '../../src/cluster/license.ts';
 import { TRANSITION_MS } from '../../src/cluster/state-changes.ts';
 import { TcpIpMembers } from '../../src/cluster/tcp-ip-members.ts';
-import { ClusterWorld, LEASE_MS, type TestMember } from './cluster-world.ts';
+import { ClusterWorld, commonConfig, LEASE_MS, type TestMember } from './cluster-world.ts';
 
 /** Returns a world with a cluster of three members. */
 async function three() {
@@ -141,21 +141,21 @@ describe('Members', () => {
 
   it('with other settings can start only in a cluster without members', async () => {
     const world = new ClusterWorld();
-    const a = world.enter({ config: 'x' });
+    const a = world.enter({ common: commonConfig('x') });
     await world.pass(100);
-    const b = world.enter({ config: 'x' });
+    const b = world.enter({ common: commonConfig('x') });
     await world.pass(100);
-    const other = world.add({ config: 'y' });
+    const other = world.add({ common: commonConfig('y') });
     const starting = assert.rejects(other.start(), { message: 'x or y' });
     await Promise.all([starting, world.pass(100)]);
-    const second = world.add({ config: '' });
+    const second = world.add({ common: commonConfig('') });
     const refused = assert.rejects(second.start(), { message: 'x or ' });
     await Promise.all([refused, world.pass(100)]);
     assert.deepEqual(a.sees, [a.address, b.address]);
     b.stop();
     await world.pass(LEASE_MS + 1100);
     await Promise.all([a.cluster.leave(), world.pass(100)]);
-    const first = world.enter({ config: 'z' });
+    const first = world.enter({ common: commonConfig('z') });
     await world.pass(1100);
     assert.deepEqual(first.sees, [first.address]);
     b.resume();

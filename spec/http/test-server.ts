@@ -90,7 +90,7 @@ export type ServiceParts = Partial<
     Parameters<typeof dataActions>[0] &
     Parameters<typeof administrationActions>[0] &
     Parameters<typeof monitoringActions>[0] & {
-      wan: (WanCalls & WanMessages) | undefined;
+      wan: WanCalls & WanMessages;
       maintenance: Maintenance;
     }
 >;
@@ -212,8 +212,7 @@ export function createTestServer(
     ...persistenceActions(services.maintenance, dialect, isShared),
     ...wanActions({
       ...checks,
-      wan: 'wan' in services ? services.wan : NO_PUBLISHERS,
-      messages: services.wan ?? NO_PUBLISHERS,
+      wan: services.wan ?? NO_PUBLISHERS,
       hasMemberLogin: checks.memberLogin !== undefined,
     }),
     ...cpActions({ ...checks, cp, clock, waiting }),

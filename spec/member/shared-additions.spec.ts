@@ -67,8 +67,8 @@ async function member(record: SharedRecord, text = REPLICATION, isFirst = false)
         current = changed;
       };
     },
-    async dropRemoved(changed) {
-      drops.push(publishersIn(changed));
+    async dropRemoved() {
+      drops.push(publishersIn(current));
     },
   });
   await reloader.restore(isFirst);

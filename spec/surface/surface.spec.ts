@@ -98,8 +98,7 @@ function messageOf(response: ReadResponse): string {
 }
 
 function serverWith(isRestOn: boolean, groups: readonly EndpointGroup[]): Member {
-  // Without WAN, every WAN call gets its response at once.
-  const member = restMember({ services: { wan: undefined } });
+  const member = restMember();
   member.groups.set(isRestOn, new Map(groups.map((group) => [group, true])));
   return member;
 }

@@ -18,6 +18,7 @@ import { Version } from '../../src/engine/version.ts';
 import { handshakeMessage } from '../../src/wan/batch.ts';
 import { BATCH, HEAD_BYTES, sealPlain } from '../../src/wan/message-format.ts';
 import { SharedWan } from '../../src/wan/shared-wan.ts';
+import { NO_WAN } from '../../src/wan/wan-config.ts';
 // Loaded before: the fake time does not wait for files.
 import '../../src/wan/server-sections.ts';
 import '../../src/wan/wan-receiver.ts';
@@ -74,9 +75,9 @@ async function receiving(
   const server = new FakeServer(world);
   const record = new LocalRecord('1.0');
   const log = new RecordedLog();
-  const state = { acceptsWrites: true };
+  const state = { acceptsWrites: true, isCutOff: false, members: [] };
   const engines = [0, 1].map(() => fakeStore(world, server.url, options).engine);
-  const config = { ...REQUEST_LIMITS, ...limits, clusterName: 'dev', wanQueueBytesMax: 1_000_000 };
+  const config = { ...REQUEST_LIMITS, ...limits, clusterName: 'dev', ...NO_WAN };
   const members = engines.map(
     (engine) =>
       new SharedWan({
@@ -86,7 +87,10 @@ async function receiving(
         engine,
         record,
         segment: 'grid',
-        acceptsWrites: () => state.acceptsWrites,
+        cluster: state,
+        changedPartitions: engine.membershipStore,
+        addToConfig: () => assert.fail(),
+        removeFromConfig: () => assert.fail(),
       }),
   );
   const receive = async (message: Buffer, member = 0): Promise<Received> => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { GridError } from '../../src/base/errors.ts';
+import { GridError, OutcomeUnknown } from '../../src/base/errors.ts';
 import { LocalRecord } from '../../src/cluster/shared-record.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
@@ -287,15 +287,16 @@ for (const name of ['none', 'hazelcast'] as const) {
       await member(name).follow(rows);
     });
 
-    it('are refused if servers store the data, after the checks of parameters and credentials', async () => {
-      const { follow } = member(name, { wan: undefined });
+    it('that begin a sync or check are refused if servers store the data', async () => {
+      const { wan } = recordingWan();
+      const running = { ...wan.runningOf('w', 'p'), progressOf: () => undefined };
+      for (const task of ['synchronise', 'check'] as const) {
+        running[task] = () => {
+          throw new GridError('WAN_ELSEWHERE', { action: task, setting: 'engine.url' });
+        };
+      }
+      const { follow } = member(name, { wan: { ...wan, running, runningOf: () => running } });
       for (const [call, body] of [
-        ['clearWanQueues', 'dev&&w&p'],
-        ['pausePublisher', 'dev&&w&p'],
-        ['resumePublisher', 'dev&&w&p'],
-        ['stopPublisher', 'dev&&w&p'],
-        ['removeWanConfig', 'dev&&w&p'],
-        ['addWanConfig', 'dev&&{}'],
         ['sync/map', 'dev&&w&p&m'],
         ['sync/allmaps', 'dev&&w&p'],
         ['sync/allMaps', 'dev&&w&p'],
@@ -307,10 +308,23 @@ for (const name of ['none', 'hazelcast'] as const) {
           [`POST rest/wan/${call} x${body}`, '403…'],
         ]);
       }
-      await follow([
-        [`GET rest/wan/sync/progress/${SYNC_UUID}`, `${refused} …engine.url…`],
-        ['GET rest/wan/publishers', '409 …engine.url…'],
-      ]);
+    });
+
+    it('that add or remove a publisher are 503 if not every member has confirmed it', async () => {
+      const { wan } = recordingWan();
+      const cause = new OutcomeUnknown(new Error('x'));
+      const refusal = new GridError('CONFIG_UNCONFIRMED', {}, { cause });
+      const unconfirmed = async () => ({ faults: [refusal.message], refusal });
+      const { ask } = member(name, { wan: { ...wan, add: unconfirmed, remove: unconfirmed } });
+      for (const [call, body] of [
+        ['addWanConfig', 'dev&&{}'],
+        ['removeWanConfig', 'dev&&w&p'],
+      ] as const) {
+        assert.match(
+          await ask('POST', `rest/wan/${call}`, body),
+          name === 'none' ? /^503 .*not every member has confirmed it yet/ : /^500 .*not every/,
+        );
+      }
     });
 
     it('accept a message, or report why it was not accepted', async () => {

@@ -170,7 +170,7 @@ export const REQUEST_ERRORS = {
   WAN_ELSEWHERE: {
     status: 409,
     message:
-      'Cannot {action}: WAN replication needs a member that stores its own data; this one uses {setting}',
+      'Cannot {action}: that needs a member that stores its own data; this one uses {setting}',
   },
   WAN_UNKNOWN: {
     status: 400,

@@ -45,7 +45,7 @@ import { reportLog } from '../telemetry/log-metrics.ts';
 import { v1Actions } from '../v1/v1-actions.ts';
 import { SharedWan } from '../wan/shared-wan.ts';
 import { sharedWanConfig } from '../wan/shared-wan-config.ts';
-import { type WanMessages, wanActions } from '../wan/wan-actions.ts';
+import { wanActions } from '../wan/wan-actions.ts';
 import { WanMaps } from '../wan/wan-maps.ts';
 import { WanPart } from '../wan/wan-part.ts';
 import type { Config } from './config.ts';
@@ -95,10 +95,7 @@ interface DataParts {
   readonly stored: EmbeddedPart['engine'] | undefined;
   readonly persistence: PersistencePart | undefined;
   readonly cluster: ClusterPart;
-  /** Undefined if servers store the data. */
-  readonly wan: WanPart | undefined;
-  /** Receives the messages of other clusters. */
-  readonly wanMessages: WanMessages;
+  readonly wan: WanPart | SharedWan;
   /** Number of connections to servers that store the data. */
   readonly serverConnectionCount: () => number;
   /** The engine, persistence and the cluster, in this order. */
@@ -132,7 +129,9 @@ export async function makeParts(
   const { engine, persistence, cluster, wan } = data;
   const prepare = (changed: Config, rereads: boolean) => change<Config>(all, changed, rereads);
   const { record } = cluster;
-  const reloader = new Reloader(config, { change: prepare, log, load, record, hashPassword });
+  const dropRemoved = async () => wan instanceof SharedWan ? await wan.dropRemoved() : undefined;
+  const parts = { change: prepare, log, load, record, hashPassword, dropRemoved };
+  const reloader = new Reloader(config, parts);
   const security = new MemberSecurity({ ...config, clock, matchesAddress });
   const groups = new EndpointGroups(config.restEnabled, config.endpointGroups);
   const logLevel = new LogLevelControl(log, config.logLevel);
@@ -166,8 +165,7 @@ export async function makeParts(
   ];
   if (listens) all.push(servers);
   for (const part of data.parts) all.push(part);
-  all.push(administrationPart(record, reloader), cp);
-  if (wan !== undefined) all.push(wan);
+  all.push(administrationPart(record, reloader), cp, wan);
   return {
     all,
     cutOff() {
@@ -262,23 +260,26 @@ async function makeData(config: Config, clock: Clock, log: Log, links: Links): P
     log,
     leaseMs: config.engineNoHeartbeatSeconds * 1000,
     commonConfig: sharedWanConfig(config),
-    prepare: () => reloader().restore(),
+    prepare: () => reloader().restore(cluster.cluster.members.length === 1),
+  });
+  const wan = new SharedWan({
+    config,
+    clock,
+    log,
+    engine,
+    changedPartitions: engine.membershipStore,
+    cluster: cluster.cluster,
+    record: cluster.record,
+    segment: segmentOf(config),
+    addToConfig: (text) => reloader().addWan(text),
+    removeFromConfig: (...publisher) => reloader().removeWan(...publisher),
   });
   return {
     engine,
     stored: undefined,
     persistence: undefined,
     cluster,
-    wan: undefined,
-    wanMessages: new SharedWan({
-      config,
-      clock,
-      log,
-      engine,
-      record: cluster.record,
-      segment: segmentOf(config),
-      acceptsWrites: () => cluster.cluster.acceptsWrites,
-    }),
+    wan,
     serverConnectionCount: () => engine.connectionCount,
     parts: [shared, cluster],
   };
@@ -321,7 +322,6 @@ async function storedData(
     persistence,
     cluster: standalone,
     wan,
-    wanMessages: wan,
     serverConnectionCount: () => 0,
     parts: [embedded, ...(persistence === undefined ? [] : [persistence]), standalone],
   };
@@ -346,7 +346,7 @@ function makeMonitoring(
     connectionCount: () => serversOf().connectionCount,
     inFlightBytes: () => serversOf().inFlightBytes,
     persistence: () => persistence?.status,
-    publishers: () => wan?.running?.publishers() ?? [],
+    publishers: () => wan.running?.publishers() ?? [],
   });
 }
 
@@ -367,7 +367,7 @@ interface Served {
 /** Makes the HTTP interface, and that of the health port: the actions of all rows, and the checks. */
 function applicationsOf(
   config: Config,
-  { engine, persistence, wan, wanMessages, serverConnectionCount, cluster: clusterPart }: DataParts,
+  { engine, persistence, wan, serverConnectionCount, cluster: clusterPart }: DataParts,
   served: Served,
 ): Pick<HttpServersOptions, 'application' | 'healthApplication'> {
   const { cluster, record, license, waiting } = clusterPart;
@@ -398,14 +398,13 @@ function applicationsOf(
       },
       instanceName: instanceName,
       allConnectionCount: () =>
-        connectionCount() + serverConnectionCount() + (wan?.connectionCount ?? 0),
+        connectionCount() + serverConnectionCount() + wan.connectionCount,
       stop: onStop,
       stopAll: (because) => cluster.stopAll(because),
     }),
     ...persistenceActions(persistence, dialect, isShared),
     ...wanActions({
       wan,
-      messages: wanMessages,
       cluster,
       dialect,
       audit,

@@ -56,7 +56,7 @@ interface ReloaderParts {
    * Drops what waits on the servers for WAN publishers that the configuration does not have. Called
    * when no member marks changes for them. Never rejects.
    */
-  readonly dropRemoved?: (config: WanConfig) => Promise<void>;
+  readonly dropRemoved?: () => Promise<void>;
   /** Reads an added text; by default on a thread, as clients are served meanwhile. */
   readonly readText?: (request: ConfigRequest) => Promise<LoadedConfig>;
 }
@@ -76,7 +76,7 @@ export class Reloader {
   readonly #appliedTexts = new Map<string, number>();
   /** The record's WAN replications that this member has applied. */
   #appliedWan: readonly string[] = [];
-  readonly #dropRemoved: (config: WanConfig) => Promise<void>;
+  readonly #dropRemoved: () => Promise<void>;
   readonly #hashPassword: HashPassword;
   readonly #queue = new SerialQueue();
 
@@ -137,7 +137,7 @@ export class Reloader {
     if (this.#record.isShared) this.#record.onChange(catchUp);
     const isApplied = await catchUp();
     if (!isApplied && this.#record.isShared) throw new GridError('CONFIG_NOT_APPLIED', {});
-    if (isFirst) await this.#dropInTurn();
+    if (isFirst) void this.#dropInTurn();
   }
 
   /** Resolves with the refusal if not every member acts on the configuration. */
@@ -149,7 +149,7 @@ export class Reloader {
 
   /** No publisher is added meanwhile: this member confirms no change while its queue waits. */
   async #dropInTurn(): Promise<void> {
-    await this.#queue.run(() => this.#dropRemoved(this.#config));
+    await this.#queue.run(this.#dropRemoved);
   }
 
   async #dropLater(): Promise<void> {

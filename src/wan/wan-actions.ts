@@ -1,7 +1,6 @@
 /**
  * WAN replication over HTTP: control of one or all publishers, added publishers, and messages from
- * other members. If servers store the data, no member sees all changes, so every call is refused but
- * messages.
+ * other members.
  */
 import { GridError } from '../base/errors.ts';
 import { NO_PARTITION } from '../base/partition-number.ts';
@@ -19,7 +18,6 @@ import type { Dialect } from '../surface/dialect.ts';
 import { RETRY_LATER, respondJson } from '../surface/responses.ts';
 import { auditedUser, type CountingAudit } from '../telemetry/audit.ts';
 import type { WanPublisher } from './publisher.ts';
-import { storedElsewhere } from './stored-elsewhere.ts';
 import type { WanReceiver } from './wan-receiver.ts';
 import type { WanReplications } from './wan-replications.ts';
 import type { WAN_ROUTES } from './wan-routes.ts';
@@ -65,9 +63,7 @@ export interface WanCalls {
 }
 
 interface WanActionParts {
-  /** Undefined if servers store the data. */
-  readonly wan: WanCalls | undefined;
-  readonly messages: WanMessages;
+  readonly wan: WanCalls & WanMessages;
   readonly cluster: Pick<Cluster, 'acceptsWrites'>;
   readonly dialect: Dialect;
   readonly audit: Pick<CountingAudit, 'write'>;
@@ -105,9 +101,7 @@ export function wanActions(parts: WanActionParts): Actions<typeof WAN_ROUTES> {
     ),
     taskProgress: (call) => respondProgress(parts, call),
     publishers(call) {
-      const { wan } = parts;
-      if (wan === undefined) return refuseWithoutWan(call);
-      respondJson(call, { publishers: wan.running?.publishers() ?? [] });
+      respondJson(call, { publishers: parts.wan.running?.publishers() ?? [] });
     },
     receiveMessage: { run: (call) => receive(parts, call), waits: () => true },
   };
@@ -117,16 +111,13 @@ export function wanActions(parts: WanActionParts): Actions<typeof WAN_ROUTES> {
 function respondProgress({ wan, dialect }: WanActionParts, call: Call): void {
   const { request } = call;
   const uuid = call.name.toBuffer().toString();
-  const status = wan?.running?.progressOf(uuid);
+  const status = wan.running?.progressOf(uuid);
   if (status !== undefined) {
     const { entriesNotTaken, ...original } = status;
     const result = dialect.reportsEntriesNotTaken ? status : original;
     return respondJson(call, { status: 'success', result });
   }
-  const refusal =
-    wan === undefined
-      ? storedElsewhere(call.describe())
-      : new GridError('WAN_TASK_UNKNOWN', { uuid: uuid.slice(0, UUID_LENGTH_SHOWN) });
+  const refusal = new GridError('WAN_TASK_UNKNOWN', { uuid: uuid.slice(0, UUID_LENGTH_SHOWN) });
   request.refuseWith(refusal.code, refusal.message, dialect.statusOf(refusal));
 }
 
@@ -137,7 +128,7 @@ function respondProgress({ wan, dialect }: WanActionParts, call: Call): void {
  */
 function receive(parts: WanActionParts, call: Call): void {
   const { request } = call;
-  const { messages, cluster } = parts;
+  const { wan, cluster } = parts;
   if (!cluster.acceptsWrites) {
     request.session.isAudited = true;
     writeAudit(parts, call, 503);
@@ -146,7 +137,7 @@ function receive(parts: WanActionParts, call: Call): void {
   }
   // The bytes are only valid during the call.
   const message = request.content.toBuffer();
-  call.await(messages.receive(message), (answer) => respondTo(parts, call, answer));
+  call.await(wan.receive(message), (answer) => respondTo(parts, call, answer));
 }
 
 function respondTo(parts: WanActionParts, call: Call, answer: ReceiveResult): void {
@@ -208,7 +199,6 @@ function wanWork(
   run: (wan: WanCalls, call: AdministrativeCall) => void,
 ): Work {
   return (call) => {
-    if (wan === undefined) return call.fail(storedElsewhere(call.action));
     try {
       run(wan, call);
     } catch (error) {
@@ -238,11 +228,6 @@ function addConfig(wan: WanCalls, call: AdministrativeCall): void {
 function refuse(call: AdministrativeCall, { faults, refusal }: RefusedConfig): void {
   if (refusal !== undefined) call.fail(refusal);
   else call.refuseConfig(faults);
-}
-
-function refuseWithoutWan(call: Call): void {
-  const { code, message, status } = storedElsewhere(call.describe());
-  call.request.refuseWith(code, message, status);
 }
 
 /** Number of characters of an unknown uuid that the response repeats. */

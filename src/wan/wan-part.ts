@@ -17,7 +17,7 @@ import type { ResponseSender } from '../http/response-delay.ts';
 import type { ServerConfig } from '../servers/server-settings.ts';
 import type { Log } from '../telemetry/log.ts';
 import { BATCH_BYTES_MAX } from './batch-limits.ts';
-import type { PublisherTransport } from './publisher-transport.ts';
+import { checkTls, PublisherTransports } from './publisher-transports.ts';
 import type { WanCalls, WanMessages } from './wan-actions.ts';
 import type { WanConfig, WanPublisherOptions } from './wan-config.ts';
 import type { WanMaps } from './wan-maps.ts';
@@ -72,7 +72,7 @@ export class WanPart implements Part<Config>, WanCalls, WanMessages, DurableQueu
   /** Id of this data set; undefined until the member's uuid is known. */
   #dataSetId: Buffer | undefined;
   #loading: Promise<WanReplications> | undefined;
-  readonly #transports = new Map<object, PublisherTransport>();
+  readonly #transports = new PublisherTransports();
   #hasBegun = false;
   /** Time at which the drain began, in ms of the clock. */
   #drainedMs = Number.NEGATIVE_INFINITY;
@@ -86,13 +86,10 @@ export class WanPart implements Part<Config>, WanCalls, WanMessages, DurableQueu
   }
 
   async change(config: Config, rereads: boolean): Promise<() => void> {
-    const renewals: (() => void)[] = [];
-    if (rereads) {
-      for (const each of this.#transports.values()) renewals.push(await each.readTlsAgain());
-    }
+    const renewTls = rereads ? await this.#transports.readTlsAgain() : undefined;
     return () => {
       this.#configure(config);
-      for (const renew of renewals) renew();
+      renewTls?.();
     };
   }
 
@@ -197,9 +194,7 @@ export class WanPart implements Part<Config>, WanCalls, WanMessages, DurableQueu
   }
 
   get connectionCount(): number {
-    let count = 0;
-    for (const transport of this.#transports.values()) count += transport.connectionCount;
-    return count;
+    return this.#transports.connectionCount;
   }
 
   /** Schedules the release of memory after a queue of these bytes was dropped, once for several. */
@@ -248,11 +243,8 @@ export class WanPart implements Part<Config>, WanCalls, WanMessages, DurableQueu
       requestLimits: { ...config, segment },
       // Room for a batch, or for a single longer value.
       payloadBytesMax: Math.max(config.bodyBytesMax, BATCH_BYTES_MAX) + MESSAGE_BYTES_FURTHER,
-      transportOf: (publisher) => {
-        const transport = new PublisherTransport(publisher, segment);
-        this.#transports.set(publisher, transport);
-        return transport;
-      },
+      transportOf: (publisher) =>
+        this.#transports.add(publisher, new PublisherTransport(publisher, segment)),
       refsTo: (replication) => maps.refsTo(replication),
       treeOf: (map) => maps.treeOf(map),
     });
@@ -275,12 +267,5 @@ export class WanPart implements Part<Config>, WanCalls, WanMessages, DurableQueu
     for (const { name, publishers } of this.#config.wanReplications.values()) {
       replications.add(name, publishers);
     }
-  }
-}
-
-async function checkTls(publishers: readonly WanPublisherOptions[]): Promise<void> {
-  for (const { tls, targetEndpoints } of publishers) {
-    if (!targetEndpoints.some((endpoint) => endpoint.tls)) continue;
-    await (await import('../http/tls-files.ts')).readTargetTls(tls);
   }
 }

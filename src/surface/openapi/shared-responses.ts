@@ -68,6 +68,7 @@ export function sharedResponses({ badValueStatus }: Dialect): ReadonlyMap<number
         ? failure(
             'A value is invalid, or the cluster refuses the operation; empty after an unexpected ' +
               'failure, which is in the log',
+            OUTCOME,
           )
         : empty('An unexpected failure, which is in the log'),
     ],
@@ -90,13 +91,13 @@ const CHALLENGE = {
     required: true,
   },
 };
-const UNAVAILABLE = {
-  'Retry-After': RETRY_AFTER,
+const OUTCOME = {
   'Grid-Outcome': {
     description: 'Whether the operation was not done, or may have been done',
     schema: oneOf('not-applied', 'unknown'),
   },
 };
+const UNAVAILABLE = { 'Retry-After': RETRY_AFTER, ...OUTCOME };
 
 function failure(description: string, headers?: DescribedResponse['headers']): DescribedResponse {
   const response = json(description, named('Failure'));
