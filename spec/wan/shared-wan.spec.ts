@@ -68,6 +68,11 @@ describe('A cluster on servers', () => {
           const unknown = () => wan.runningOf(replication, id).publisherOf(replication, id);
           assert.throws(unknown, { code: 'WAN_UNKNOWN' });
         }
+        const running = wan.runningOf('r', 'p');
+        const elsewhere = { code: 'WAN_ELSEWHERE', message: /this one uses engine\.url$/ };
+        assert.throws(() => running.synchronise(), elsewhere);
+        assert.throws(() => running.check(), elsewhere);
+        assert.equal(running.progressOf(), undefined);
       });
 
       it('marks nothing that is changed through a member on which it is stopped', async () => {

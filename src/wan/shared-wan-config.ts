@@ -22,9 +22,13 @@ import {
 } from './wan-settings.ts';
 
 /** Settings of a publisher that may differ. */
-const OWN_SETTINGS: ReadonlySet<PublisherKey> = new Set([
-  ...(['publisherId', 'endpoint', 'username', 'password'] as const),
-  ...(['queueBytesMax', 'snapshotEnabled'] as const),
+const OWN_SETTINGS: ReadonlySet<PublisherKey> = new Set<PublisherKey>([
+  'publisherId',
+  'endpoint',
+  'username',
+  'password',
+  'queueBytesMax',
+  'snapshotEnabled',
 ]);
 /** Maximum length of a value in a message, in characters. */
 const SHOWN_LENGTH_MAX = 200;

@@ -1,4 +1,4 @@
-/** The refusal of a call that needs the data in this member. Tested by wan-actions.spec.ts. */
+/** The refusal of a call that needs the data in this member. Tested by shared-wan.spec.ts. */
 import { GridError } from '../base/errors.ts';
 import { pathOf } from '../config/setting.ts';
 import { ENGINE_SETTINGS } from '../engine/engine-settings.ts';

@@ -19,11 +19,15 @@ import {
 
 const UNTIL_THE_END = { ...INTEGER, minimum: -1, description: 'Of a check; -1 until it ends' };
 const ONLY_PUBLISHER = 'An empty publisher is the only one of the replication.';
+const CONFIRMED =
+  'With several members, the response is 503 if the change is stored, but not confirmed by every member yet.';
+const OF_MEMBER = 'With several members, this affects the called member.';
 
 const ON_PUBLISHER: OperationPart = {
   description: ONLY_PUBLISHER,
   responses: { 200: json('Done', success({ message: TEXT })) },
 };
+const ON_MEMBER: OperationPart = { ...ON_PUBLISHER, description: `${ONLY_PUBLISHER} ${OF_MEMBER}` };
 const TASK: OperationPart = {
   description: `${ONLY_PUBLISHER} The work continues after the response.`,
   responses: { 200: json('The work has begun', success({ message: TEXT, uuid: UUID })) },
@@ -35,9 +39,12 @@ export const WAN_SCHEMAS = {
     wanPublisherId: TEXT,
     clusterName: { ...TEXT, description: 'The name of the cluster of the target' },
     state: oneOf('REPLICATING', 'PAUSED', 'STOPPED'),
-    queueSize: { ...COUNT, description: 'Changes that are not acknowledged' },
+    queueSize: {
+      ...COUNT,
+      description: 'Changes that are not acknowledged; on servers, keys that this member will send',
+    },
     queueCapacity: COUNT,
-    queueBytes: { ...INTEGER, minimum: -1 },
+    queueBytes: { ...INTEGER, minimum: -1, description: '-1 on servers' },
     eventsSent: { ...COUNT, description: 'Since the start' },
     eventsDropped: { ...COUNT, description: 'Since the start, because the queue was full' },
     eventsRejected: {
@@ -72,13 +79,13 @@ export const WAN_OPERATIONS: OperationParts = {
   syncAllMaps: TASK,
   syncAllMapsToo: TASK,
   checkMap: TASK,
-  clearPublisher: ON_PUBLISHER,
-  removePublisher: ON_PUBLISHER,
-  pausePublisher: ON_PUBLISHER,
-  stopPublisher: ON_PUBLISHER,
-  resumePublisher: ON_PUBLISHER,
+  clearPublisher: ON_MEMBER,
+  removePublisher: { ...ON_PUBLISHER, description: `${ONLY_PUBLISHER} ${CONFIRMED}` },
+  pausePublisher: ON_MEMBER,
+  stopPublisher: ON_MEMBER,
+  resumePublisher: ON_MEMBER,
   addPublishers: {
-    description: 'The configuration is the JSON of a replication.',
+    description: `The configuration is the JSON of a replication. ${CONFIRMED}`,
     responses: {
       200: json(
         'The publishers that were added, and those that existed',
