@@ -111,6 +111,19 @@ test('Members with the same replications and references share a cluster', async 
   assert.equal((await common(maps('m: {time-to-live-seconds: 1}'))).text, '');
 });
 
+test('The order of patterns in a file makes no difference', async () => {
+  const patterns = [`"a*c": ${ref()}`, `"*bc": {time-to-live-seconds: 1}`];
+  const files = [patterns, patterns.toReversed()].map((each) => file(P, maps(each.join())));
+  const found = await Promise.all(
+    files.map(async (text) => {
+      const config = await read(text);
+      const wanMaps = new WanMaps({ ...config, mapTimeToLiveSeconds: new Map() });
+      return [sharedWanConfig(config).text, wanMaps.refsTo('r')(Buffer.from('abc')) !== undefined];
+    }),
+  );
+  assert.deepEqual(found[0], found[1]);
+});
+
 test('The maps of a cluster do not depend on other maps of a file', async () => {
   const config = await read(
     file(P, maps(`"m*": ${ref()}, m1: {}, "m2*": {merkle-tree: {depth: 3}}, n: ${ref()}, x: {}`)),

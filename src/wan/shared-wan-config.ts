@@ -54,14 +54,19 @@ export function sharedMapWan(
 ): WanConfig['mapWan'] {
   const shared = new Map([...mapWan].filter(([, { ref }]) => ref !== undefined));
   const hasRules = [...shared.keys()].some((name) => isPattern(name) || name === 'default');
-  if (!hasRules) return shared;
+  if (!hasRules) return inOrder(shared);
   const applied = byName(new Map(shared));
   for (const name of [...mapWan.keys(), ...names]) {
     if (shared.has(name)) continue;
     const isCovered = isPattern(name) || applied(Buffer.from(name)) !== undefined;
     if (isCovered) shared.set(name, mapWan.get(name) ?? NO_REFERENCE);
   }
-  return shared;
+  return inOrder(shared);
+}
+
+/** The last one of patterns that match equally well applies, so all members need the same order. */
+function inOrder(mapWan: WanConfig['mapWan']): WanConfig['mapWan'] {
+  return new Map([...mapWan].sort(byText));
 }
 
 /** Returns the part of the configuration in common. `mapWan` is that of `sharedMapWan`. */
@@ -98,7 +103,7 @@ function entriesOf({ wanReplications, mapWan }: Pick<WanConfig, 'wanReplications
   return entries.sort(byText);
 }
 
-function byText([a]: Entries[number], [b]: Entries[number]): number {
+function byText([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
   return a < b ? -1 : Number(a > b);
 }
 
