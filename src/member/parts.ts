@@ -129,7 +129,7 @@ export async function makeParts(
   const { engine, persistence, cluster, wan } = data;
   const prepare = (changed: Config, rereads: boolean) => change<Config>(all, changed, rereads);
   const { record } = cluster;
-  const dropRemoved = async () => wan instanceof SharedWan ? await wan.dropRemoved() : undefined;
+  const dropRemoved = async () => (wan instanceof SharedWan ? await wan.dropRemoved() : undefined);
   const parts = { change: prepare, log, load, record, hashPassword, dropRemoved };
   const reloader = new Reloader(config, parts);
   const security = new MemberSecurity({ ...config, clock, matchesAddress });
@@ -397,8 +397,7 @@ function applicationsOf(
         add: (text) => reloader.add(text),
       },
       instanceName: instanceName,
-      allConnectionCount: () =>
-        connectionCount() + serverConnectionCount() + wan.connectionCount,
+      allConnectionCount: () => connectionCount() + serverConnectionCount() + wan.connectionCount,
       stop: onStop,
       stopAll: (because) => cluster.stopAll(because),
     }),

@@ -9,7 +9,12 @@ import type { ReloadOutcome } from '../administration/configuration-actions.ts';
 import { GridError, OutcomeUnknown, reasonOf } from '../base/errors.ts';
 import { SerialQueue } from '../base/serial-queue.ts';
 import { isDeepEqualInSlices, Slices } from '../base/slices.ts';
-import { type AddedConfig, changeRecord, type SharedRecord } from '../cluster/shared-record.ts';
+import {
+  type AddedConfig,
+  changeRecord,
+  type SharedRecord,
+  type SharedValues,
+} from '../cluster/shared-record.ts';
 import { ConfigFault, configFault, linesOf } from '../config/finding.ts';
 import { byName, isPattern } from '../config/name-lookup.ts';
 import { pathOf } from '../config/setting.ts';
@@ -234,7 +239,10 @@ export class Reloader {
       const addition = addWanText(this.#config, text);
       const { config, addedPublisherIds, ignoredPublisherIds } = addition;
       const isNew = config.wanReplications.size > this.#config.wanReplications.size;
-      if (addedPublisherIds.length === 0 && !isNew) return addition;
+      if (addedPublisherIds.length === 0 && !isNew) {
+        if (await this.#isCurrent(revision)) return addition;
+        continue;
+      }
       const keep = () => this.#keep(revision, text, true);
       if (!(await this.#put(config, false, keep))) continue;
       this.#log.info({ addedPublisherIds, ignoredPublisherIds }, 'WAN replication added');
@@ -287,7 +295,7 @@ export class Reloader {
       const update = await addConfigText(this.#config, text, this.#readText);
       const { added, ignored } = update;
       const keep = async (): Promise<boolean> => {
-        if (added.length === 0) return true;
+        if (added.length === 0) return !update.hasReferences || (await this.#isCurrent(revision));
         // Passwords are hashed before other members and their store see them.
         const storedText = record.isShared ? await addedText(update, this.#hashPassword) : text;
         if (!(await this.#keep(revision, storedText))) return false;
@@ -309,8 +317,20 @@ export class Reloader {
    */
   async #keep(revision: number, text: string, isWan = false): Promise<boolean> {
     const addedConfigs = withText(this.#record.values.addedConfigs, text, isWan);
+    return await this.#setRecord(revision, { addedConfigs });
+  }
+
+  /**
+   * Resolves with whether the record still has the revision: another member may have removed what a
+   * call would add. Rejects as `#keep` does.
+   */
+  async #isCurrent(revision: number): Promise<boolean> {
+    return !this.#record.isShared || (await this.#setRecord(revision, {}));
+  }
+
+  async #setRecord(revision: number, change: Partial<SharedValues>): Promise<boolean> {
     try {
-      return await this.#record.compareAndSet(revision, { addedConfigs });
+      return await this.#record.compareAndSet(revision, change);
     } catch (cause) {
       throw notKept(reasonOf(cause), { cause });
     }
