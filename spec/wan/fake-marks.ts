@@ -15,7 +15,7 @@ import type {
   WaitingChanges,
   WaitingRoom,
 } from '../../src/engine/marked-changes.ts';
-import { CLEAR, Mutation, type Operation, SET } from '../../src/engine/mutation.ts';
+import { CLEAR, DELETE, Mutation, type Operation, SET } from '../../src/engine/mutation.ts';
 import { setVersion } from '../../src/engine/redis/partition-clock.ts';
 import { copyOf } from '../engine/sinks.ts';
 import { textOf } from './simulated-engine.ts';
@@ -128,6 +128,19 @@ export class FakeServers {
     for (const [place, key] of this.#state.keys) {
       if (place.startsWith(`${map}/`)) key.entry = undefined;
     }
+  }
+
+  /** Returns the state of a key with the removal that is sent before its entry. */
+  stateOf(place: string): Key {
+    const { entry, removal } = this.key(place);
+    const cleared = this.key(`${place.split('/')[0]}/`).removal;
+    if (entry === undefined || cleared === undefined) return { entry, removal };
+    const isLater = removal === undefined || cleared.version.isAfter(removal.version);
+    if (!isLater || !entry.version.isAfter(cleared.version)) return { entry, removal };
+    const ofKey = copyOf(cleared);
+    ofKey.operation = DELETE;
+    ofKey.key.copyFrom(entry.key);
+    return { entry, removal: ofKey };
   }
 
   key(place: string): Key {
@@ -284,7 +297,7 @@ export class FakeMarks implements MarkedChanges, ChangedPartitions {
     let readTo = after;
     let left = bytes;
     for (const [index, [place, number]] of marks.entries()) {
-      const { entry, removal } = this.#servers.key(place);
+      const { entry, removal } = this.#servers.stateOf(place);
       const isLong = (entry?.value.length ?? 0) > LONG_BYTES;
       if (index >= count || (index > 0 && (left <= 0 || isLong))) {
         return { changes, readTo, hasMore: true };

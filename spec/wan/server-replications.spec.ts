@@ -5,7 +5,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GridError } from '../../src/base/errors.ts';
-import { PASS_THROUGH } from '../../src/engine/merge-policy.ts';
+import {
+  EXPIRATION_TIME,
+  LATEST_UPDATE,
+  PASS_THROUGH,
+  PUT_IF_ABSENT,
+} from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
 import { durableMember, endpoint, OPTIONS } from './members.ts';
 import { clusterOf, type ServerMember } from './server-members.ts';
@@ -183,6 +188,24 @@ test('a key that was deleted and set again arrives also under a policy that keep
   engine.change(SET, 'map', 'key', 'newer');
   await network.pass(LONG_MS);
   assert.deepEqual(b.engine.contents(), servers.contents());
+});
+
+test('keys that are set after a clear arrive under every policy, whichever is sent first', async () => {
+  for (const policy of [PASS_THROUGH, PUT_IF_ABSENT, LATEST_UPDATE, EXPIRATION_TIME]) {
+    const { network, cluster, members, servers } = clusterOf(1);
+    const b = durableMember(network, 'b');
+    cluster.policy = policy;
+    const { engine, control } = members[0]!;
+    for (let key = 0; key < 60; key++) engine.change(SET, 'map', `key${key}`, 'old');
+    await network.pass(LONG_MS);
+    control.pause();
+    engine.change(CLEAR, 'map', '');
+    for (let key = 0; key < 40; key++) engine.change(SET, 'map', `key${key}`, 'new');
+    await network.pass(LONG_MS);
+    control.resume();
+    await network.pass(LONG_MS);
+    assert.deepEqual(b.engine.contents(), servers.contents(), `policy ${policy}`);
+  }
 });
 
 test('another member goes on when a member dies, is cut off or leaves', async () => {

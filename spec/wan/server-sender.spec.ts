@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LATEST_UPDATE, PASS_THROUGH } from '../../src/engine/merge-policy.ts';
+import { LATEST_UPDATE, PASS_THROUGH, PUT_IF_ABSENT } from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
 import { BATCH, openMessage } from '../../src/wan/message-format.ts';
 import { readBatch } from '../../src/wan/received-batch.ts';
@@ -130,7 +130,8 @@ test('long values are sent one by one, and others with what fits', async () => {
 });
 
 test('a batch that is too long is halved, and a key that is too long is skipped', async () => {
-  const { network, members, servers } = clusterOf(1, { batchSize: 500 });
+  const { network, cluster, members, servers } = clusterOf(1, { batchSize: 500 });
+  cluster.policy = PUT_IF_ABSENT;
   const b = durableMember(network, 'b');
   const { engine, control, log } = members[0]!;
   control.pause();

@@ -28,6 +28,7 @@ import {
 } from './script-run.ts';
 
 const TRIM_STEPS = 4;
+const TOMBSTONE_BYTES = 13;
 
 /** The marks of publishers in a run of a script. */
 class FakeMarks {
@@ -249,8 +250,23 @@ const endClear: ScriptFunction = (
   return marks.reply(1, '', 0);
 };
 
+/** Returns the tombstone of a mark, or that of its map if an entry was set after that clear. */
+function removalOf(
+  { text }: ScriptRun,
+  tombstones: string,
+  mark: string,
+  map: string,
+  entry: string,
+) {
+  const removal = text('HGET', tombstones, mark) ?? '';
+  const ofMap = entry.length < 9 ? '' : (text('HGET', tombstones, map) ?? '');
+  if (ofMap.length < TOMBSTONE_BYTES || versionIn(entry, 1) <= versionIn(ofMap)) return removal;
+  if (removal.length < TOMBSTONE_BYTES) return ofMap;
+  return versionIn(ofMap) > versionIn(removal) ? ofMap : removal;
+}
+
 const readWaiting: ScriptFunction = (
-  { text },
+  run,
   [tombstones = '', ...hashes],
   [limit = '', longest = '', ...marks],
 ) => {
@@ -259,11 +275,11 @@ const readWaiting: ScriptFunction = (
   for (let at = 0; at < marks.length; at += 3) {
     const [hash, prefix, mark = ''] = marks.slice(at, at + 3);
     const key = mark.slice(Number(prefix));
-    const entry = key === '' ? '' : (text('HGET', hashes[Number(hash) - 1]!, key) ?? '');
+    const entry = key === '' ? '' : (run.text('HGET', hashes[Number(hash) - 1]!, key) ?? '');
     bytes += mark.length + entry.length;
     const isLong = entry.length > Number(longest);
     if (reply.length > 0 && (isLong || bytes > Number(limit))) break;
-    reply.push(entry, text('HGET', tombstones, mark) ?? '');
+    reply.push(entry, removalOf(run, tombstones, mark, mark.slice(0, Number(prefix)), entry));
     if (isLong) break;
   }
   return reply;

@@ -51,7 +51,8 @@ export interface WaitingChange {
   readonly entry: Mutation | undefined;
   /**
    * The recorded removal of the key, which is earlier than the entry: a DELETE, also if the entry has
-   * expired; or the CLEAR of the map. Undefined if none is recorded.
+   * expired, or if it was set after the map was cleared; or the CLEAR of the map. Undefined if none is
+   * recorded.
    */
   readonly removal: Mutation | undefined;
 }

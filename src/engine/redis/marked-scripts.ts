@@ -21,6 +21,8 @@ import { BURY_EXPIRED, tombstoneFunctions, VERSIONS } from './tombstone-function
 /** The reply if a publisher without room refuses the change, which was not made. */
 export const REPLICATION_REFUSED = 2;
 
+/** Length of a tombstone without an origin. */
+const TOMBSTONE_BYTES = 13;
 /** Steps of removing tombstones in a change that may leave two. */
 const TRIM_STEPS = 4;
 
@@ -251,19 +253,35 @@ return replyOf(1, '', 0)`,
  * Reads the entries and tombstones of marks. Keys: tombstones, hashes of maps. Arguments: the limit for
  * bytes, and the maximum length of an entry that is read together with others; then for each mark the
  * number of its map's hash, counted from 1, the length of its beginning, and the mark. Returns, for
- * marks from the first one on, the entry and the tombstone; each is empty if there is none.
+ * marks from the first one on, the entry and the tombstone; each is empty if there is none. The
+ * tombstone of an entry is that of its map if that is the later one: the clear is sent in another order.
  */
 export const READ_WAITING = script(
   `#!lua flags=no-writes
+${VERSIONS}
+local cleared = {}
+local function removalOf(mark, prefix, entry)
+  local removal = redis.call('HGET', KEYS[1], mark) or ''
+  if #entry < 9 then return removal end
+  if not cleared[prefix] then cleared[prefix] = redis.call('HGET', KEYS[1], prefix) or '' end
+  local ofMap = cleared[prefix]
+  if #ofMap < ${TOMBSTONE_BYTES} then return removal end
+  local high, low = struct.unpack('>I4I4', ofMap)
+  local entryHigh, entryLow = struct.unpack('>I4I4', entry, 2)
+  if not isAfter(entryHigh, entryLow, high, low) then return removal end
+  if #removal < ${TOMBSTONE_BYTES} then return ofMap end
+  local heldHigh, heldLow = struct.unpack('>I4I4', removal)
+  return isAfter(high, low, heldHigh, heldLow) and ofMap or removal
+end
 local limit, longest, bytes, reply = tonumber(ARGV[1]), tonumber(ARGV[2]), 0, {}
 for at = 3, #ARGV, 3 do
   local mark, entry = ARGV[at + 2], ''
-  local key = string.sub(mark, ARGV[at + 1] + 1)
+  local prefix, key = string.sub(mark, 1, ARGV[at + 1]), string.sub(mark, ARGV[at + 1] + 1)
   if key ~= '' then entry = redis.call('HGET', KEYS[1 + ARGV[at]], key) or '' end
   bytes = bytes + #mark + #entry
   if #reply > 0 and (#entry > longest or bytes > limit) then break end
   reply[#reply + 1] = entry
-  reply[#reply + 1] = redis.call('HGET', KEYS[1], mark) or ''
+  reply[#reply + 1] = removalOf(mark, prefix, entry)
   if #entry > longest then break end
 end
 return reply`,
