@@ -35,6 +35,19 @@ test('what waits is read in pages by count, and acknowledged up to a number', as
   });
 });
 
+test('a read ends after 1000 keys, however large a batch may be', async () => {
+  await markingMembers(async ({ engines, asker }) => {
+    const [engine] = engines as [RedisEngine];
+    engine.setReferences(referencesTo([PUBLISHER]));
+    for (let index = 0; index < 1200; index++) await asker.set('m', `k${index}`, 'x');
+    const all = { count: 2 ** 31 - 1, bytes: 4_000_000 };
+    const first = (await engine.readWaiting(PUBLISHER, 0, 0, all))!;
+    assert.deepEqual([first.changes.length, first.hasMore], [1000, true]);
+    const next = (await engine.readWaiting(PUBLISHER, 0, first.readTo, all))!;
+    assert.deepEqual([next.changes.length, next.hasMore], [200, false]);
+  });
+});
+
 test('a read ends after its bytes, and a long value is read without others', async () => {
   await markingMembers(async ({ engines, asker }) => {
     const [engine] = engines as [RedisEngine];

@@ -21,6 +21,8 @@ import { type KeyScanOptions, scanKeys } from './scanned-keys.ts';
 import type { ServerTime } from './server-time.ts';
 import { readOrigin, StoredValue } from './stored-value.ts';
 
+/** Maximum number of keys in a read, during which the server does nothing else. */
+const KEYS_MAX = 1000;
 /** Beginning of the origin in a tombstone; the version comes first. */
 const TOMBSTONE_ORIGIN_AT = 13;
 const COLON = 0x3a;
@@ -61,8 +63,9 @@ export class RedisWaitingChanges {
     publisher: MarkedPublisher,
     partition: number,
     after: number,
-    { count, bytes }: WaitingRoom,
+    room: WaitingRoom,
   ): Promise<WaitingChanges | undefined> {
+    const count = Math.min(room.count, KEYS_MAX);
     const found = await this.#step(partition, READ, STRINGS, RANGE, [
       this.#marksKey(publisher.name, partition),
       Buffer.from(`(${after}`),
@@ -75,7 +78,7 @@ export class RedisWaitingChanges {
     if (found === undefined) return undefined;
     const marks = marksIn(found);
     if (marks.length === 0) return { changes: [], readTo: after, hasMore: false };
-    const states = await this.#readStates(partition, marks, bytes);
+    const states = await this.#readStates(partition, marks, room.bytes);
     if (states === undefined || states.length === 0) return undefined;
     const read = marks.slice(0, states.length / 2);
     if (!(await this.#confirm(partition, read))) return undefined;
