@@ -52,7 +52,7 @@ export class FakeServers {
   /** Decides what happens to a step on the partition, which is -1 for one on all. */
   fate: (partition: number) => Fate = () => AT_ONCE;
   /** Steps of each kind. */
-  readonly stepCounts = { read: 0, acknowledge: 0, count: 0 };
+  readonly stepCounts = { read: 0, acknowledge: 0, count: 0, drop: 0 };
   readonly #listeners: ((partitions: Uint8Array) => void)[] = [];
   #state: State = { clocks: new Map(), keys: new Map(), marks: new Map() };
 
@@ -267,6 +267,7 @@ export class FakeMarks implements MarkedChanges, ChangedPartitions {
   }
 
   dropOthers(names: readonly Buffer[]): Promise<number | undefined> {
+    this.#servers.stepCounts.drop++;
     return this.#step(-1, () => this.#servers.dropOthers(names));
   }
 

@@ -30,6 +30,20 @@ describe('A cluster on servers', () => {
   // The modules are loaded in real time.
   before(() => import('../../src/wan/server-replications.ts'));
 
+  it('scans the servers for marks at the start only if a member has had a publisher', async () => {
+    const { world, first } = await served(1, '  map: {m: {}}\n');
+    assert.equal(world.servers.stepCounts.drop, 0);
+    await world.during(first.end());
+    const publishing = await world.serve(fileOf('m'));
+    publishing.change('m', 20);
+    await world.pass(2000);
+    assert.equal(world.servers.stepCounts.drop, 0);
+    await world.during(publishing.end());
+    await world.serve('');
+    await world.pass(1000);
+    assert.deepEqual([world.servers.stepCounts.drop, world.servers.markCount], [1, 0]);
+  });
+
   for (const count of [1, 2, 3]) {
     describe(`with ${count === 1 ? 'one member' : `${count} members`}`, () => {
       it('marks the changes of every member, and each reports its share', async () => {

@@ -139,7 +139,9 @@ export class SharedWan implements Part<Config>, WanCalls, WanMessages {
    * no member marks changes for them. Never rejects.
    */
   async dropRemoved(): Promise<void> {
-    const { log, engine } = this.#options;
+    const { log, engine, record } = this.#options;
+    // Without an epoch no member has had a publisher, so the servers' keys need not be scanned.
+    if (record.values.wanEpoch === undefined) return;
     const keys = await (this.running?.dropOthers() ?? engine.dropOthers([]));
     if (keys === undefined) {
       log.warn({}, 'WAN replication: cannot drop the keys that wait for removed publishers');
