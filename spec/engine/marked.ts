@@ -30,7 +30,8 @@ export function referencesTo(
   publishers: readonly MarkedPublisher[],
   fields: Partial<MapReference> = {},
 ): MapReferences {
-  const reference = { publishers, republishing: true, accepts: () => true, ...fields };
+  const always = { republishing: true, keepsEarlier: false, accepts: () => true };
+  const reference = { publishers, ...always, ...fields };
   return () => reference;
 }
 

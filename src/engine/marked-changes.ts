@@ -33,6 +33,8 @@ export interface MapReference {
   readonly publishers: readonly MarkedPublisher[];
   /** Whether changes that were merged are marked. */
   readonly republishing: boolean;
+  /** See keepsEarlier in merge-policy.ts: a set also records the expiry of the entry before. */
+  readonly keepsEarlier: boolean;
   /** Returns whether changes of the key are marked. The key is only valid during the call. */
   accepts(key: Span): boolean;
 }

@@ -2,6 +2,7 @@
  * The merge policies. A policy decides which of two entries of a key is stored: the current one or
  * the incoming one, which another data set sends. The sender's replication reference names the
  * policy, and each event carries it. StoredEngine.merge (stored-engine.ts) describes the rules.
+ * Tested by wan/server-replications.spec.ts.
  */
 
 /** The incoming entry always wins. */
@@ -20,3 +21,8 @@ export const LATEST_ACCESS = 4;
 export const EXPIRATION_TIME = 5;
 
 export type MergePolicy = 0 | 1 | 2 | 3 | 4 | 5;
+
+/** Whether the current entry may win although it is earlier, so that its removal has to be merged first. */
+export function keepsEarlier(policy: number): boolean {
+  return policy === PUT_IF_ABSENT || policy === EXPIRATION_TIME;
+}

@@ -11,6 +11,7 @@ import type { Cluster, MemberInfo } from '../cluster/cluster.ts';
 import type { SharedRecord } from '../cluster/shared-record.ts';
 import type { ChangedPartitions } from '../engine/changed-partitions.ts';
 import type { MarkedChanges, MarkedPublisher } from '../engine/marked-changes.ts';
+import { keepsEarlier } from '../engine/merge-policy.ts';
 import type { SectionMerger } from '../engine/section-merger.ts';
 import { ClusterSender } from './cluster-sender.ts';
 import { OneShotTimer } from './one-shot-timer.ts';
@@ -144,11 +145,11 @@ export class ServerReplications {
         ? (map) => {
             const ref = maps.refOf(map);
             if (ref === undefined) return undefined;
-            const { replication: name, republishing, accepts } = ref;
+            const { replication: name, republishing, accepts, policy } = ref;
             const publishers = this.#publishers.all.filter(
               ({ replication }) => replication === name,
             );
-            return { publishers, republishing, accepts };
+            return { publishers, republishing, accepts, keepsEarlier: keepsEarlier(policy) };
           }
         : undefined,
     );

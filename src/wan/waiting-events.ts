@@ -9,15 +9,13 @@ import { viewed } from '../base/copy-bytes.ts';
 import type { Span } from '../base/span.ts';
 import { hasDataSet } from '../engine/change-codec.ts';
 import type { WaitingChange, WaitingChanges, WaitingRoom } from '../engine/marked-changes.ts';
-import { EXPIRATION_TIME, PUT_IF_ABSENT } from '../engine/merge-policy.ts';
+import { keepsEarlier } from '../engine/merge-policy.ts';
 import { DATA_SET_ID_BYTES, type Mutation, PATH_LENGTH_MAX } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';
 import type { LaneEvents } from './batch.ts';
 import { eventBytes, writeEvent } from './event-codec.ts';
 import { NUMBER_BYTES } from './message-format.ts';
 
-/** Policies by which an earlier entry may be kept, unless its removal is sent. */
-const KEEPS_EARLIER: ReadonlySet<number> = new Set([PUT_IF_ABSENT, EXPIRATION_TIME]);
 const PATH_BYTES_MAX = PATH_LENGTH_MAX * DATA_SET_ID_BYTES;
 
 /** How the changes of a partition become events. */
@@ -115,7 +113,7 @@ function eventsOf({ entry, removal }: WaitingChange, { target, policyOf }: Event
     if (change === undefined || change.path.length >= PATH_BYTES_MAX) continue;
     const policy = policyOf(change.name);
     if (policy === undefined || hasDataSet(change.path, target)) continue;
-    if (change === removal && entry !== undefined && !KEEPS_EARLIER.has(policy)) continue;
+    if (change === removal && entry !== undefined && !keepsEarlier(policy)) continue;
     const event = Buffer.allocUnsafe(eventBytes(change));
     writeEvent(viewed(event), 0, change, policy);
     events.push(event);

@@ -14,6 +14,7 @@ import {
   UNKNOWN,
   UNREACHABLE,
 } from '../../../src/engine/engine.ts';
+import type { WaitingChange } from '../../../src/engine/marked-changes.ts';
 import { DELETE } from '../../../src/engine/mutation.ts';
 import { REPLICATION_FULL } from '../../../src/engine/mutation-sink.ts';
 import { numberOf } from '../../../src/engine/redis/partition-clock.ts';
@@ -249,6 +250,20 @@ test('expired entries leave a tombstone just below their version, whoever finds 
       assert.equal(removal!.operation, DELETE);
       assert.equal(entry !== undefined, index === 1 || index === 2);
     }
+  });
+});
+
+test('a set records that the entry before has expired if the target may keep that', async () => {
+  await markingMembers(async ({ world, engines, asker }) => {
+    const [engine] = engines as [RedisEngine];
+    const publisher = publisherOf('p');
+    engine.setReferences(referencesTo([publisher], { keepsEarlier: true }));
+    const { version } = await asker.set('m', 'k', 'old', '', SHORT);
+    await world.sleep(1000);
+    const later = await asker.set('m', 'k', 'new');
+    const [{ entry, removal }] = (await allWaiting(engine, publisher)) as [WaitingChange];
+    assert.ok(removal!.version.is(before(version)));
+    assert.ok(entry!.version.is(later.version));
   });
 });
 

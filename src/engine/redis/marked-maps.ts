@@ -70,7 +70,7 @@ export class MarkedMaps {
     change.subject.version.copyFrom(this.#tick());
     const life = lifeFrom(time.wall(), lifetime);
     const head = this.#header.write(this.#version, life, contentType);
-    const isPlain = life.endMs === 0 && !restricts(condition);
+    const isPlain = life.endMs === 0 && !restricts(condition) && !marked.reference.keepsEarlier;
     const { length } = publishers;
     if (isPlain && length === 1) commands.begin(SET_MARKED_ONCE.header);
     else commands.begin((isPlain ? SET_MARKED : SET_MARKED_IF).headerWith(length, length));
