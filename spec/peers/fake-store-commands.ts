@@ -339,7 +339,8 @@ class RandomCommands {
       ['7', 'ffffffff', '0', ''],
     ]);
     const limits = [`${1 + this.#random.below(6)}`, this.#chosen(['1', '50', '32768'])];
-    const more = [...limits, '10', '10000', this.#chosen(['0', '1'])];
+    const valueMax = this.#chosen(['-1', '20', '1048576']);
+    const more = [...limits, '10', '10000', this.#chosen(['0', '1']), valueMax];
     const prefix = this.#chosen(['', '', 'field', this.#field().slice(0, 7), 'x']);
     return [
       ['HSET', hash, this.#field(), value(), this.#field(), value()],

@@ -1,6 +1,6 @@
 /** The script of lists of entries for a fake server; see fake-scripts.ts. */
 import { createHash } from 'node:crypto';
-import { LISTED_ELEMENT_BYTES, LISTED_VALUE_BYTES_MAX } from '../../src/engine/engine.ts';
+import { LISTED_ELEMENT_BYTES } from '../../src/engine/engine.ts';
 import type { Value } from './fake-data.ts';
 import { headLength, type ScriptFunction, type ScriptRun } from './script-run.ts';
 
@@ -21,6 +21,8 @@ class Listing {
   bytes = 0;
   looked = 0;
   lookedBytes = 0;
+  /** 2 if elements may be listed again. */
+  again = 0;
   readonly #run: ScriptRun;
   readonly #hash: string;
   readonly #prefix: string;
@@ -68,6 +70,7 @@ class Listing {
   }
 
   stop(cursor: string, passed: number, hash: string): Value {
+    this.reply[0] = Number(this.reply[0]) + this.again;
     this.reply[1] = cursor;
     if (cursor !== '0') this.reply[2] = this.serverRun;
     this.reply[3] = passed;
@@ -81,19 +84,21 @@ export const listEntries: ScriptFunction = (run, [key = ''], args) => {
   const [prefix = '', from = '', ofRun = '', passedText = '', fromHash = ''] = args;
   const [countMax = 0, bytesMax = 0, lookedMax = 0, lookedBytesMax = 0] = args.slice(5).map(Number);
   const passesAny = args[9];
-  const listing = new Listing(run, key, prefix, args[10] === '1' ? -1 : LISTED_VALUE_BYTES_MAX);
+  const listing = new Listing(run, key, prefix, Number(args[10]));
   const isLost = from !== '0' && ofRun !== listing.serverRun;
   const [cursor, passed, hash] = isLost ? ['0', 0, ''] : [from, Number(passedText), fromHash];
+  if (isLost) listing.again = 2;
   let [after, found] = listing.scan(cursor, 1);
   const isWhole = cursor === '0' && after === '0';
   let skipped = 0;
   if (passed > 0) {
     sort(found);
     if (passed <= found.length && hashOf(found.slice(0, passed)) === hash) skipped = passed;
+    else listing.again = 2;
   } else if (isWhole && hash !== '') {
     sort(found);
     while (skipped < found.length && found[skipped]!.hash <= hash) skipped++;
-  }
+  } else if (hash !== '') listing.again = 2;
   const rest = found.slice(skipped);
   if (rest.length > countMax || bytesOf(rest) > bytesMax) {
     if (found[0]!.hash === '') sort(found);

@@ -30,6 +30,7 @@ import type {
   WaitingChanges,
   WaitingRoom,
 } from '../marked-changes.ts';
+import type { EntriesRead, PartitionEntries } from '../partition-entries.ts';
 import type { SectionMerger, SectionResult } from '../section-merger.ts';
 import type { Version } from '../version.ts';
 import { DepartedMembers } from './departed-members.ts';
@@ -45,6 +46,7 @@ import { Marking } from './marking.ts';
 import { endConnections, namePrefix } from './member-connections.ts';
 import { MEMBER_SCRIPTS } from './member-scripts.ts';
 import { MERGE_SCRIPTS } from './merge-scripts.ts';
+import { RedisPartitionEntries } from './partition-entries.ts';
 import { PendingChanges } from './pending-changes.ts';
 import type { PrimaryOptions } from './primary.ts';
 import { QUEUE_SCRIPTS } from './queue-scripts.ts';
@@ -120,7 +122,9 @@ const SCRIPTS = [
 /** Without a uuid, other members cannot end this member's connections. */
 type Life = Pick<MemberLife, 'hasLease'> & Partial<Pick<MemberLife, 'uuid'>>;
 
-export class RedisEngine implements Engine, ChangeWork, SectionMerger, MarkedChanges {
+export class RedisEngine
+  implements Engine, ChangeWork, SectionMerger, MarkedChanges, PartitionEntries
+{
   readonly isOrdered = false;
   readonly listRun = 0;
   /** The store of the members that share the servers' data. */
@@ -136,6 +140,7 @@ export class RedisEngine implements Engine, ChangeWork, SectionMerger, MarkedCha
   readonly #merges: RedisMerges;
   readonly #marking: Marking;
   readonly #waiting: RedisWaitingChanges;
+  readonly #entries: RedisPartitionEntries;
   readonly partitionCount: number;
   readonly #membershipStore: RedisMembershipStore;
   readonly #whole: Parameters<typeof clear>[0] & Parameters<typeof listNames>[0];
@@ -197,6 +202,7 @@ export class RedisEngine implements Engine, ChangeWork, SectionMerger, MarkedCha
     this.#merges = merges;
     this.#waiting = new RedisWaitingChanges({ ...common, servers, time });
     this.#whole = { ...common, servers, now: () => time.wall() };
+    this.#entries = new RedisPartitionEntries({ ...this.#whole, ...common, time });
     const membershipStore = new RedisMembershipStore({
       clock,
       servers,
@@ -454,6 +460,24 @@ export class RedisEngine implements Engine, ChangeWork, SectionMerger, MarkedCha
 
   async dropOthers(names: readonly Buffer[]): Promise<number | undefined> {
     return this.#isStopped ? undefined : await this.#waiting.dropOthers(names);
+  }
+
+  async readEntries(
+    map: Buffer,
+    partition: number,
+    place: Buffer | undefined,
+    room: Parameters<PartitionEntries['readEntries']>[3],
+  ): Promise<EntriesRead | undefined> {
+    if (this.#isStopped) return undefined;
+    return await this.#entries.readEntries(map, partition, place, room);
+  }
+
+  async readEntry(map: Buffer, key: Buffer): ReturnType<PartitionEntries['readEntry']> {
+    return this.#isStopped ? undefined : await this.#entries.readEntry(map, key);
+  }
+
+  async readMaps(place: Buffer | undefined): ReturnType<PartitionEntries['readMaps']> {
+    return this.#isStopped ? undefined : await this.#entries.readMaps(place);
   }
 
   /** Sets the member incarnation that items are held for from now on. */

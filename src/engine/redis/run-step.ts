@@ -2,7 +2,7 @@
  * Operations of one command each whose reply becomes a value. They are rare, so each is made anew;
  * the frequent ones have works of their own. Tested by redis-engine.spec.ts.
  */
-import type { CommandBuffer } from './command-buffer.ts';
+import type { CommandBuffer, header } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { type Failure, UNCONFIRMED } from './failure.ts';
 import { Operation } from './operation.ts';
@@ -56,6 +56,30 @@ interface Step<Value> {
   /** Called when the replicas have the change. */
   onDone(value: Value): void;
   onFailed(failure: Failure, operation: Operation<undefined>): void;
+}
+
+/** Sends a command. Resolves with its reply, or undefined if it fails. */
+export function commandStep<Value>(
+  dispatcher: Dispatcher,
+  partition: number,
+  traits: Traits,
+  reading: Reading<Value>,
+  command: ReturnType<typeof header>,
+  words: readonly Buffer[],
+): Promise<Value | undefined> {
+  return new Promise((resolve) => {
+    runStep<Value>(dispatcher, {
+      partition,
+      traits,
+      reading,
+      write: (commands) => {
+        commands.begin(command);
+        for (const word of words) commands.bytes(word);
+      },
+      onDone: resolve,
+      onFailed: () => resolve(undefined),
+    });
+  });
 }
 
 /** Returns false if the step has failed at once. */

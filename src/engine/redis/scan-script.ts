@@ -26,7 +26,7 @@
  * it does not list. Batches are small at first and grow with what the elements before had, so that a
  * call reads little more than its limits and one batch. Tested by scanned-entries.spec.ts.
  */
-import { LISTED_ELEMENT_BYTES, LISTED_VALUE_BYTES_MAX } from '../engine.ts';
+import { LISTED_ELEMENT_BYTES } from '../engine.ts';
 import { HEAD_LENGTH } from './map-scripts.ts';
 import { script } from './scripts.ts';
 
@@ -40,8 +40,9 @@ const PASSED_MAX = 65_535;
  * Lists entries. Keys: hash. Arguments: prefix of the keys; the position: cursor, run, number of
  * elements, hash; the number of entries, and the bytes of their keys and values, after which the call
  * ends; the same for all elements that it looks at; '1' if it passes an entry that has more bytes,
- * otherwise it ends before such an entry; '1' to leave out all values. Returns 1 at the end of the
- * hash, otherwise 0; the next position; the number of elements that it has looked at; then for each
+ * otherwise it ends before such an entry; the length from which on values are left out, less 1. Returns
+ * 1 at the end of the hash, otherwise 0, and 2 more if elements may be listed again that were listed
+ * before the position; the next position; the number of elements that it has looked at; then for each
  * entry the key, the stored value and, if only the head of the value is returned, its length.
  */
 export const LIST_ENTRIES = script(
@@ -49,9 +50,9 @@ export const LIST_ENTRIES = script(
 local prefix, cursor, passed, hash = ARGV[1], ARGV[2], tonumber(ARGV[4]), ARGV[5]
 local count, bytes = tonumber(ARGV[6]), tonumber(ARGV[7])
 local lookedMax, lookedBytesMax = tonumber(ARGV[8]), tonumber(ARGV[9])
-local listed, size, looked, lookedBytes, own = 0, 0, 0, 0, nil
+local listed, size, looked, lookedBytes, again, own = 0, 0, 0, 0, 0, nil
 local reply = {0, '', '', 0, '', 0}
-local valueMax = ARGV[11] == '1' and -1 or ${LISTED_VALUE_BYTES_MAX}
+local valueMax = tonumber(ARGV[11])
 local function sizeOf(element)
   return #element.key + #element.value + ${LISTED_ELEMENT_BYTES}
 end
@@ -107,18 +108,21 @@ end
 local function stop(at, elements, digits)
   reply[2], reply[4], reply[5], reply[6] = at, elements, digits, looked
   if at ~= '0' then reply[3] = run() end
+  reply[1] = reply[1] + again
   return reply
 end
-if cursor ~= '0' and ARGV[3] ~= run() then cursor, passed, hash = '0', 0, '' end
+if cursor ~= '0' and ARGV[3] ~= run() then cursor, passed, hash, again = '0', 0, '', 2 end
 local after, found, sum = scan(cursor, 1)
 local isWhole = cursor == '0' and after == '0'
 local skipped = 0
 if passed > 0 then
   sort(found)
-  if passed <= #found and hashOf(found, passed) == hash then skipped = passed end
+  if passed <= #found and hashOf(found, passed) == hash then skipped = passed else again = 2 end
 elseif isWhole and hash ~= '' then
   sort(found)
   while skipped < #found and found[skipped + 1].hash <= hash do skipped = skipped + 1 end
+elseif hash ~= '' then
+  again = 2
 end
 for at = 1, skipped do sum = sum - sizeOf(found[at]) end
 if #found - skipped > count or sum > bytes then

@@ -1,30 +1,31 @@
 /**
- * Lists the entries of a map, partition by partition; scan-script.ts lists those of one. A call lists
+ * Lists the entries of a map, partition by partition; entry-page.ts lists those of one. A call lists
  * one partition first. It then lists twice as many at the same time, but not more than fit into its
  * limits if they are like those before: a small map needs few round trips, and little is read in vain.
  * A partition whose entries do not fit any more is listed by the next call.
- *
- * A place has, big-endian, the partition in 2 bytes, and the script's position in it: the number of
- * elements in 2, the server's run in 4, the cursor in 8 and the hash in 8. Expired entries are
- * omitted here, as by a get. A list is no read of the entries: it does not postpone their expiry.
+ * Expired entries are omitted here, as by a get. A list is no read of the entries: it does not
+ * postpone their expiry.
  */
 import { Span } from '../../base/span.ts';
 import {
   type EntryReceiver,
   FOUND,
-  LIST_PLACE_BYTES,
   LISTED,
   LISTED_BYTES,
-  LISTED_ELEMENT_BYTES,
+  LISTED_VALUE_BYTES_MAX,
   type Receiver,
 } from '../engine.ts';
-import type { Dispatcher } from './dispatcher.ts';
+import {
+  type EntryPage,
+  type ListedEntry,
+  NO_VALUES,
+  type PageOptions,
+  partitionIn,
+  requestPage,
+  startOf,
+} from './entry-page.ts';
 import { type Failure, FOREIGN } from './failure.ts';
-import { type Layout, MAP } from './layout.ts';
 import type { Results } from './redis-result.ts';
-import { ARRAY, BULK, INTEGER, kindSet, type Reply } from './reply.ts';
-import { READ, runStep } from './run-step.ts';
-import { HASH_DIGITS, LIST_ENTRIES } from './scan-script.ts';
 import { StoredValue } from './stored-value.ts';
 
 /** Maximum number of partitions that are listed at the same time. */
@@ -37,38 +38,12 @@ const SHARES = 4;
  */
 const LOOKED_MAX = 1000;
 const LOOKED_BYTES = 1_048_576;
-/** Offsets in a place; the partition is at 0. */
-const PASSED_AT = 2;
-const RUN_AT = 4;
-const CURSOR_AT = 8;
-const HASH_AT = 16;
-
-interface ScannedEntriesOptions {
-  readonly dispatcher: Dispatcher;
-  readonly layout: Layout;
+interface ScannedEntriesOptions extends PageOptions {
   readonly results: Results;
   /** The servers' time, in ms. */
   now(): number;
   /** Notifies the receiver that the operation has no result. */
   fail(receiver: Receiver, failure: Failure): void;
-}
-
-/** An entry as the script returns it. */
-interface ScannedEntry {
-  readonly key: Buffer;
-  readonly stored: Buffer;
-  /** Length of the stored value if `stored` is only its head, otherwise 0. */
-  length: number;
-}
-
-/** The script's reply for one partition. */
-interface Page {
-  readonly entries: readonly ScannedEntry[];
-  /** Bytes of the entries, as a call counts them. */
-  readonly bytes: number;
-  readonly lookedCount: number;
-  /** The place at which the list continues in the partition; undefined at its end. */
-  readonly place: Buffer | undefined;
 }
 
 export function listEntries(
@@ -119,7 +94,7 @@ class EntryList {
   step(place: Buffer, width: number): void {
     const first = partitionIn(place);
     const { partitionCount } = this.#options.layout;
-    const pages = new Array<Page | Failure>(Math.min(width, partitionCount - first));
+    const pages = new Array<EntryPage | Failure>(Math.min(width, partitionCount - first));
     let left = pages.length;
     for (let index = 0; index < pages.length; index++) {
       const from = index === 0 ? place : startOf(first + index);
@@ -138,41 +113,28 @@ class EntryList {
     results.deliver(this.#receiver, result);
   }
 
-  /** Calls the script. Only one that lists a single partition passes an entry of any length. */
-  #request(place: Buffer, width: number, onPage: (page: Page | Failure) => void): void {
-    const { dispatcher, layout } = this.#options;
-    const partition = partitionIn(place);
-    runStep(dispatcher, {
-      partition,
-      traits: READ,
-      reading: {
-        replyKinds: ARRAYS,
-        read: (reply) => pageIn(reply, partition),
+  /** Only a call that lists a single partition passes an entry of any length. */
+  #request(place: Buffer, width: number, onPage: (page: EntryPage | Failure) => void): void {
+    const shares = width / Math.min(width, SHARES);
+    requestPage(
+      this.#options,
+      this.#map,
+      place,
+      {
+        prefix: this.#prefix,
+        count: shareOf(this.#count - this.#listed, shares),
+        bytes: shareOf(LISTED_BYTES - this.#bytes, shares),
+        lookedMax: shareOf(LOOKED_MAX, width),
+        lookedBytesMax: shareOf(LOOKED_BYTES, width),
+        passesAny: width === 1,
+        valueBytesMax: this.#receiver.hasNoValues === true ? NO_VALUES : LISTED_VALUE_BYTES_MAX,
       },
-      write: (commands) => {
-        commands.begin(LIST_ENTRIES.header);
-        commands.bytes(layout.key(MAP, partition, this.#map));
-        commands.bytes(this.#prefix);
-        commands.text(`${place.readBigUInt64BE(CURSOR_AT)}`);
-        commands.text(place.toString('hex', RUN_AT, CURSOR_AT));
-        commands.number(place.readUInt16BE(PASSED_AT));
-        const hash = place.toString('hex', HASH_AT);
-        commands.text(hash === NO_HASH ? '' : hash);
-        for (const left of [this.#count - this.#listed, LISTED_BYTES - this.#bytes]) {
-          commands.number(shareOf(left, width / Math.min(width, SHARES)));
-        }
-        commands.number(shareOf(LOOKED_MAX, width));
-        commands.number(shareOf(LOOKED_BYTES, width));
-        commands.number(width === 1 ? 1 : 0);
-        commands.number(this.#receiver.hasNoValues === true ? 1 : 0);
-      },
-      onDone: onPage,
-      onFailed: onPage,
-    });
+      onPage,
+    );
   }
 
   /** Passes the entries of the pages, in the order of the partitions, and continues or ends. */
-  #passAll(place: Buffer, pages: readonly (Page | Failure)[], width: number): void {
+  #passAll(place: Buffer, pages: readonly (EntryPage | Failure)[], width: number): void {
     const first = partitionIn(place);
     for (const [index, page] of pages.entries()) {
       const from = index === 0 ? place : startOf(first + index);
@@ -205,7 +167,7 @@ class EntryList {
   }
 
   /** Passes an entry unless it has expired. Returns false if it is not an entry. */
-  #pass({ key, stored, length }: ScannedEntry): boolean {
+  #pass({ key, stored, length }: ListedEntry): boolean {
     const { results, now } = this.#options;
     const read = this.#stored;
     if (!read.read(this.#span.set(stored, 0, stored.length))) return false;
@@ -226,43 +188,4 @@ class EntryList {
 /** Returns the share of a limit; at least 1. */
 function shareOf(limit: number, count: number): number {
   return Math.max(1, Math.floor(limit / count));
-}
-
-const ARRAYS = kindSet(ARRAY);
-const NO_HASH = '0'.repeat(HASH_DIGITS);
-
-function partitionIn(place: Buffer): number {
-  return place.readUInt16BE(0);
-}
-
-/** Returns the place at which the list of a partition begins. */
-function startOf(partition: number): Buffer {
-  const place = Buffer.alloc(LIST_PLACE_BYTES);
-  place.writeUInt16BE(partition);
-  return place;
-}
-
-/** Reads the reply of the script. */
-function pageIn(reply: Reply, partition: number): Page | Failure {
-  const isEnd = reply.next().integer === 1;
-  const place = startOf(partition);
-  const cursor = reply.next().text;
-  if (!/^\d{1,20}$/.test(cursor)) return FOREIGN;
-  place.writeBigUInt64BE(BigInt.asUintN(64, BigInt(cursor)), CURSOR_AT);
-  place.write(reply.next().text, RUN_AT, 'hex');
-  place.writeUInt16BE(reply.next().integer & 0xffff, PASSED_AT);
-  place.write(reply.next().text, HASH_AT, 'hex');
-  const lookedCount = reply.next().integer;
-  const entries: ScannedEntry[] = [];
-  let bytes = 0;
-  for (reply.next(); reply.kind === BULK; ) {
-    const entry = { key: reply.bytes.toBuffer(), stored: reply.next().bytes.toBuffer(), length: 0 };
-    if (reply.next().kind === INTEGER) {
-      entry.length = reply.integer;
-      reply.next();
-    }
-    bytes += entry.key.length + entry.stored.length + LISTED_ELEMENT_BYTES;
-    entries.push(entry);
-  }
-  return { entries, bytes, lookedCount, place: isEnd ? undefined : place };
 }

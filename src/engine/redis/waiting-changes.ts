@@ -12,11 +12,12 @@ import {
   type WaitingChanges,
   type WaitingRoom,
 } from '../marked-changes.ts';
-import { CLEAR, DELETE, Mutation, SET } from '../mutation.ts';
+import { CLEAR, DELETE, Mutation } from '../mutation.ts';
 import { header } from './command-buffer.ts';
-import { CLOCK, MAP, MARKED, TOMBSTONES } from './layout.ts';
-import { CONFIRM_READ, READ_WAITING } from './marked-scripts.ts';
-import { NUMBER, READ, type Reading, runStep, STRINGS, type Traits, UPKEEP } from './run-step.ts';
+import { MAP, MARKED, TOMBSTONES } from './layout.ts';
+import { READ_WAITING } from './marked-scripts.ts';
+import { confirmRead, entryOf } from './partition-entries.ts';
+import { commandStep, NUMBER, READ, STRINGS, UPKEEP } from './run-step.ts';
 import { type KeyScanOptions, scanKeys } from './scanned-keys.ts';
 import type { ServerTime } from './server-time.ts';
 import { readOrigin, StoredValue } from './stored-value.ts';
@@ -66,7 +67,7 @@ export class RedisWaitingChanges {
     room: WaitingRoom,
   ): Promise<WaitingChanges | undefined> {
     const count = Math.min(room.count, KEYS_MAX);
-    const found = await this.#step(partition, READ, STRINGS, RANGE, [
+    const found = await commandStep(this.#options.dispatcher, partition, READ, STRINGS, RANGE, [
       this.#marksKey(publisher.name, partition),
       Buffer.from(`(${after}`),
       TO_LAST,
@@ -97,7 +98,7 @@ export class RedisWaitingChanges {
     partition: number,
     number: number,
   ): Promise<number | undefined> {
-    return this.#step(partition, UPKEEP, NUMBER, REMOVE_RANGE, [
+    return commandStep(this.#options.dispatcher, partition, UPKEEP, NUMBER, REMOVE_RANGE, [
       this.#marksKey(publisher.name, partition),
       FROM_FIRST,
       Buffer.from(`${number}`),
@@ -106,7 +107,10 @@ export class RedisWaitingChanges {
 
   async drop({ name }: Pick<MarkedPublisher, 'name'>, partition: number): Promise<boolean> {
     const key = this.#marksKey(name, partition);
-    return (await this.#step(partition, UPKEEP, NUMBER, UNLINK, [key])) !== undefined;
+    return (
+      (await commandStep(this.#options.dispatcher, partition, UPKEEP, NUMBER, UNLINK, [key])) !==
+      undefined
+    );
   }
 
   counts(
@@ -115,7 +119,9 @@ export class RedisWaitingChanges {
   ): Promise<(number | undefined)[]> {
     return Promise.all(
       partitions.map((partition) =>
-        this.#step(partition, READ, NUMBER, ZCARD, [this.#marksKey(name, partition)]),
+        commandStep(this.#options.dispatcher, partition, READ, NUMBER, ZCARD, [
+          this.#marksKey(name, partition),
+        ]),
       ),
     );
   }
@@ -168,18 +174,18 @@ export class RedisWaitingChanges {
     }
     const limits = [bytes, WAITING_VALUE_BYTES_MAX].map((limit) => Buffer.from(`${limit}`));
     const command = READ_WAITING.headerWith(words.length, keys.length - 1);
-    return this.#step(partition, READ, STRINGS, command, [...keys, ...limits, ...words]);
+    return commandStep(this.#options.dispatcher, partition, READ, STRINGS, command, [
+      ...keys,
+      ...limits,
+      ...words,
+    ]);
   }
 
   /** Resolves with whether the state that was read is on as many replicas as the maps require. */
   async #confirm(partition: number, marks: readonly Mark[]): Promise<boolean> {
-    const { layout, replicaCount } = this.#options;
+    const { replicaCount } = this.#options;
     const counts = marks.map(({ map }) => replicaCount(Span.of(map)));
-    const count = Math.max(...new Set(counts));
-    if (count === 0) return true;
-    const traits = { ...UPKEEP, replicaCount: count, isReplicated: true };
-    const key = layout.prefix(CLOCK, partition).toBuffer();
-    return (await this.#step(partition, traits, NUMBER, CONFIRM_READ.header, [key])) !== undefined;
+    return await confirmRead(this.#options, partition, Math.max(...new Set(counts)));
   }
 
   /** Returns what waits, perhaps nothing; undefined if this version cannot read it. */
@@ -196,43 +202,13 @@ export class RedisWaitingChanges {
     if (entry.length === 0) return { number, entry: undefined, removal };
     const stored = this.#stored;
     if (!stored.read(Span.of(entry))) return undefined;
-    const isPresent = stored.endMs === 0 || stored.endMs > this.#options.time.wall();
-    const change = newChange(isPresent ? SET : DELETE, mark);
-    change.version.set(stored.versionLow, stored.versionHigh);
-    change.maker = stored.maker;
-    change.path.copyFrom(stored.path);
-    if (!isPresent) {
-      change.version.stepBack();
-      return { number, entry: undefined, removal: change };
+    const change = entryOf(stored, mark.map, mark.key);
+    if (stored.endMs === 0 || stored.endMs > this.#options.time.wall()) {
+      return { number, entry: change, removal };
     }
-    change.value.copyFrom(stored.value);
-    change.contentType.copyFrom(stored.contentType);
-    change.expiryMs = stored.maxIdleSeconds === 0 ? stored.endMs : stored.lastMs;
-    change.maxIdleSeconds = stored.maxIdleSeconds;
-    return { number, entry: change, removal };
-  }
-
-  /** Resolves with undefined if the step fails. */
-  #step<Value>(
-    partition: number,
-    traits: Traits,
-    reading: Reading<Value>,
-    command: ReturnType<typeof header>,
-    words: readonly Buffer[],
-  ): Promise<Value | undefined> {
-    return new Promise((resolve) => {
-      runStep<Value>(this.#options.dispatcher, {
-        partition,
-        traits,
-        reading,
-        write: (commands) => {
-          commands.begin(command);
-          for (const word of words) commands.bytes(word);
-        },
-        onDone: resolve,
-        onFailed: () => resolve(undefined),
-      });
-    });
+    change.operation = DELETE;
+    change.version.stepBack();
+    return { number, entry: undefined, removal: change };
   }
 }
 
