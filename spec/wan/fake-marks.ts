@@ -16,6 +16,7 @@ import type {
   WaitingRoom,
 } from '../../src/engine/marked-changes.ts';
 import { CLEAR, DELETE, Mutation, type Operation, SET } from '../../src/engine/mutation.ts';
+import type { EntriesRead, PartitionEntries } from '../../src/engine/partition-entries.ts';
 import { setVersion } from '../../src/engine/redis/partition-clock.ts';
 import { copyOf } from '../engine/sinks.ts';
 import { textOf } from './simulated-engine.ts';
@@ -51,6 +52,8 @@ export class FakeServers {
   readonly clock: Clock;
   /** Decides what happens to a step on the partition, which is -1 for one on all. */
   fate: (partition: number) => Fate = () => AT_ONCE;
+  /** Whether the next page of a list has to begin again. */
+  beginsAgain = (): boolean => false;
   /** Steps of each kind. */
   readonly stepCounts = { read: 0, acknowledge: 0, count: 0, drop: 0 };
   readonly #listeners: ((partitions: Uint8Array) => void)[] = [];
@@ -75,11 +78,12 @@ export class FakeServers {
 
   /** The entries, as those of an engine in the specs. */
   contents(): string[] {
+    return this.entries.map(textOf).sort();
+  }
+
+  get entries(): Mutation[] {
     const entries = [...this.#state.keys.values()].map(({ entry }) => entry);
-    return entries
-      .filter((entry) => entry !== undefined)
-      .map(textOf)
-      .sort();
+    return entries.filter((entry) => entry !== undefined);
   }
 
   /** Number of all marks. */
@@ -150,7 +154,7 @@ export class FakeServers {
   }
 }
 
-export class FakeMarks implements MarkedChanges, ChangedPartitions {
+export class FakeMarks implements MarkedChanges, PartitionEntries, ChangedPartitions {
   readonly #servers: FakeServers;
   readonly #clock: Clock;
   readonly #members: ((partitions: Uint8Array) => void)[];
@@ -269,6 +273,48 @@ export class FakeMarks implements MarkedChanges, ChangedPartitions {
   dropOthers(names: readonly Buffer[]): Promise<number | undefined> {
     this.#servers.stepCounts.drop++;
     return this.#step(-1, () => this.#servers.dropOthers(names));
+  }
+
+  readEntries(
+    map: Buffer,
+    partition: number,
+    place: Buffer | undefined,
+    { count }: { readonly count: number },
+  ): Promise<EntriesRead | undefined> {
+    return this.#step(partition, () => {
+      const all = this.#servers.entries.filter(
+        ({ name, key }) =>
+          name.is(map) &&
+          partitionOfKey(key.toBuffer().toString(), this.partitionCount) === partition,
+      );
+      const beganAgain = place !== undefined && this.#servers.beginsAgain();
+      const from = place === undefined || beganAgain ? 0 : place.readUInt32BE();
+      const page = all.slice(from, from + count);
+      const isLong = ({ value }: Mutation): boolean => value.length > LONG_BYTES;
+      const next = Buffer.alloc(4);
+      next.writeUInt32BE(from + page.length);
+      return {
+        entries: page.filter((entry) => !isLong(entry)).map(copyOf),
+        longKeys: page.filter(isLong).map(({ key }) => key.toBuffer()),
+        place: from + page.length < all.length ? next : undefined,
+        beganAgain,
+      };
+    });
+  }
+
+  readEntry(map: Buffer, key: Buffer): Promise<{ entry: Mutation | undefined } | undefined> {
+    const partition = partitionOfKey(key.toString(), this.partitionCount);
+    return this.#step(partition, () => {
+      const { entry } = this.#servers.key(`${map}/${key}`);
+      return { entry: entry && copyOf(entry) };
+    });
+  }
+
+  readMaps(): ReturnType<PartitionEntries['readMaps']> {
+    return this.#step(-1, () => {
+      const names = new Set(this.#servers.entries.map(({ name }) => name.toBuffer().toString()));
+      return { names: [...names].map((name) => Buffer.from(name)), place: undefined };
+    });
   }
 
   /** Does the step at once or later; resolves with its result, or undefined if that is unknown. */

@@ -2,6 +2,7 @@
 import type { MemberInfo } from '../../src/cluster/cluster.ts';
 import { LocalRecord } from '../../src/cluster/shared-record.ts';
 import { LATEST_UPDATE } from '../../src/engine/merge-policy.ts';
+import { setVersion } from '../../src/engine/redis/partition-clock.ts';
 import type { Version } from '../../src/engine/version.ts';
 import { ServerReplications } from '../../src/wan/server-replications.ts';
 import type { WanPublisherOptions } from '../../src/wan/wan-config.ts';
@@ -82,7 +83,7 @@ export class ServerMember {
       changedPartitions: this.engine,
       engine: {
         observe: (version) => void this.observed.push(version),
-        now: (version) => void version.set(1, 1),
+        now: (version) => setVersion(version, clock.wall() * 1000),
       },
       cluster: this.view,
       record,

@@ -190,6 +190,7 @@ export const REQUEST_ERRORS = {
   },
   WAN_CHECK_OFF: { status: 409, message: 'Cannot check map "{map}": {setting}' },
   WAN_TASK_UNDER_WAY: { status: 409, message: 'Cannot {action}: {other} {uuid} is under way' },
+  WAN_TASK_NOT_KEPT: { status: 503, message: 'Cannot {action}: {reason}' },
   WAN_TASK_UNKNOWN: {
     status: 404,
     message: "WAN synchronisation or check {uuid} couldn't be found",

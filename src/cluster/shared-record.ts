@@ -6,6 +6,7 @@
 import { type GridError, reasonOf } from '../base/errors.ts';
 import { SerialQueue } from '../base/serial-queue.ts';
 import type { SettledState } from './cluster.ts';
+import type { SharedTask } from './shared-task.ts';
 
 export interface SharedValues {
   readonly state: SettledState;
@@ -27,6 +28,10 @@ export interface SharedValues {
   readonly dataSetId?: string | undefined;
   /** The epoch in which these members send the changes of the data set (../wan/message-format.ts). */
   readonly wanEpoch?: number | undefined;
+  /** The synchronisations and checks of these members, oldest first. */
+  readonly wanTasks?: readonly SharedTask[] | undefined;
+  /** Number of walks over partitions that synchronisations have begun in the epoch or before. */
+  readonly wanWalks?: number | undefined;
 }
 
 export interface AddedConfig {
@@ -70,17 +75,20 @@ export type RecordListener = (values: SharedValues) => Promise<boolean> | undefi
 type Refuse = (reason: string, options: ErrorOptions) => GridError;
 
 /**
- * Applies the change that `changeOf` returns for the current values, and repeats this as often as
- * others change the values meanwhile. Rejects with the error of `refuse` if the record rejects, and
+ * Applies the change that `changeOf` returns for the current values, if any, and repeats this as often
+ * as others change the values meanwhile. Rejects with the error of `refuse` if the record rejects, and
  * with an error that `changeOf` throws.
  */
 export async function changeRecord(
   record: SharedRecord,
-  changeOf: (values: SharedValues) => Partial<SharedValues>,
+  changeOf: (values: SharedValues) => Partial<SharedValues> | undefined,
   refuse: Refuse,
 ): Promise<void> {
   for (let isMade = false; !isMade; ) {
-    const making = record.compareAndSet(record.revision, changeOf(record.values));
+    const { revision } = record;
+    const change = changeOf(record.values);
+    if (change === undefined) return;
+    const making = record.compareAndSet(revision, change);
     isMade = await making.catch((cause: unknown) => {
       throw refuse(reasonOf(cause), { cause });
     });

@@ -17,6 +17,7 @@ import {
   SAME_LIMIT,
 } from './membership-store.ts';
 import type { AddedConfig, RecordListener, SharedRecord, SharedValues } from './shared-record.ts';
+import type { SharedTask } from './shared-task.ts';
 
 /** Maximum length of the text, in characters. Each member reads all of it after each change. */
 const TEXT_LENGTH_MAX = 8 * 1024 * 1024;
@@ -41,6 +42,8 @@ interface RecordText {
   readonly tcpIpMembers?: readonly string[] | undefined;
   readonly dataSetId?: string | undefined;
   readonly wanEpoch?: number | undefined;
+  readonly wanTasks?: readonly SharedTask[] | undefined;
+  readonly wanWalks?: number | undefined;
   readonly transition?: Transition | undefined;
   /** The last change that ended. */
   readonly ended?: EndedTransition;
@@ -149,8 +152,10 @@ export class StoredRecord implements SharedRecord {
 const EMPTY: RecordText = { state: 'ACTIVE', addedConfigs: [] };
 
 function valuesOf(text: RecordText, version: string): SharedValues {
-  const { state, licenseKeyHash, addedConfigs, tcpIpMembers, dataSetId, wanEpoch } = text;
-  return { state, version, licenseKeyHash, addedConfigs, tcpIpMembers, dataSetId, wanEpoch };
+  const { state, licenseKeyHash, addedConfigs, tcpIpMembers } = text;
+  const { dataSetId, wanEpoch, wanTasks, wanWalks } = text;
+  const ofWan = { dataSetId, wanEpoch, wanTasks, wanWalks };
+  return { state, version, licenseKeyHash, addedConfigs, tcpIpMembers, ...ofWan };
 }
 
 /** A cluster that changes to a closed state is as closed as one that is already in it. */

@@ -1,6 +1,6 @@
 /**
  * The contract of an engine whose data is on servers, as WAN replication reads whole maps: the entries
- * of one partition, page by page. Tested by redis/partition-entries.spec.ts.
+ * of one partition, page by page. Tested by redis/entry-reader.spec.ts.
  */
 import type { Mutation } from './mutation.ts';
 

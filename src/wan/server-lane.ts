@@ -28,10 +28,24 @@ export class ServerLane {
   #sent: ReadonlyMap<number, number> = new Map();
   #sentTo = 0;
 
+  /** Called when it is not busy any more. */
+  #onFree: (() => void)[] = [];
+
   constructor(partition: number, nowMs: number) {
     this.partition = partition;
     this.dueMs = nowMs;
     this.currentMs = nowMs;
+  }
+
+  /** Ends what made it busy. */
+  free(): void {
+    this.isBusy = false;
+    for (const onFree of this.#onFree.splice(0)) onFree();
+  }
+
+  /** Resolves when it has become free, for whoever makes it busy first. */
+  freed(): Promise<void> {
+    return new Promise((resolve) => this.#onFree.push(resolve));
   }
 
   /** Reads the keys that wait by that time at the latest. */

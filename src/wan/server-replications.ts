@@ -12,6 +12,7 @@ import type { SharedRecord } from '../cluster/shared-record.ts';
 import type { ChangedPartitions } from '../engine/changed-partitions.ts';
 import type { MarkedChanges, MarkedPublisher } from '../engine/marked-changes.ts';
 import { keepsEarlier } from '../engine/merge-policy.ts';
+import type { PartitionEntries } from '../engine/partition-entries.ts';
 import type { SectionMerger } from '../engine/section-merger.ts';
 import { ClusterSender } from './cluster-sender.ts';
 import { OneShotTimer } from './one-shot-timer.ts';
@@ -19,12 +20,13 @@ import { partitionsSentBy } from './partition-senders.ts';
 import { PartitionSteps } from './partition-steps.ts';
 import { PublisherList } from './publisher-list.ts';
 import { ServerPublisher } from './server-publisher.ts';
+import { ServerTasks } from './server-tasks.ts';
 import { storedElsewhere } from './stored-elsewhere.ts';
 import type { WanPublisherOptions } from './wan-config.ts';
 import type { WanLog } from './wan-engine.ts';
 import type { NamedMapRef, WanMaps } from './wan-maps.ts';
 import { reportWan } from './wan-metrics.ts';
-import type { PublisherStatus } from './wan-status.ts';
+import type { PublisherStatus, TaskStatus } from './wan-status.ts';
 import type { WanTransport } from './wan-transport.ts';
 
 /** Interval between two counts of what waits, in ms. */
@@ -37,7 +39,7 @@ const DRAIN_STEP_MS = 10;
 const REFS_MAX = 10_000;
 
 interface ServerReplicationsParts {
-  readonly changes: MarkedChanges;
+  readonly changes: MarkedChanges & PartitionEntries;
   readonly changedPartitions: ChangedPartitions;
   /** The clock of versions. */
   readonly engine: Pick<SectionMerger, 'observe' | 'now'>;
@@ -56,6 +58,7 @@ export class ServerReplications {
   readonly #publishers = new PublisherList<ServerPublisher>();
   readonly #sender: ClusterSender;
   readonly #steps: PartitionSteps;
+  readonly #tasks: ServerTasks;
   /** References by the map's name (latin1). */
   readonly #refs = new Map<string, NamedMapRef | undefined>();
   /** The members of the cluster when the senders were determined last, and their uuids. */
@@ -74,8 +77,17 @@ export class ServerReplications {
 
   constructor(parts: ServerReplicationsParts) {
     this.#parts = parts;
-    const { changes, changedPartitions, engine, clock } = parts;
+    const { changes, changedPartitions, engine, clock, cluster } = parts;
     this.#sender = new ClusterSender({ ...parts, now: (version) => engine.now(version) });
+    this.#tasks = new ServerTasks({
+      ...parts,
+      entries: changes,
+      now: (version) => engine.now(version),
+      refOf: (map) => this.#refOf(map),
+      publisherOf: (replication, id) =>
+        this.#publishers.all.find((each) => each.replication === replication && each.id === id),
+      isOldest: () => cluster.members[0]?.localMember === true && !cluster.isCutOff,
+    });
     this.#changed = new Uint8Array(Math.ceil(changes.partitionCount / 8));
     this.#steps = new PartitionSteps(clock, (partition) => this.#probe(partition));
     this.#announceTimer = new OneShotTimer(clock, () => this.#announce());
@@ -123,6 +135,7 @@ export class ServerReplications {
    */
   remove(replication: string, publisherId: string): void {
     const publisher = this.publisherOf(replication, publisherId);
+    this.#tasks.drop(publisher);
     publisher.close();
     this.#publishers.remove(publisher);
     this.review();
@@ -155,9 +168,13 @@ export class ServerReplications {
     );
   }
 
-  /** Refuses a synchronisation. */
-  synchronise(): never {
-    throw storedElsewhere('synchronise');
+  /**
+   * Begins to send a map, or all maps that refer to the replication, to the publisher's target: each
+   * member sends its partitions. Resolves with the uuid of the synchronisation. Throws like
+   * publisherOf; rejects like ServerTasks.synchronise.
+   */
+  synchronise(replication: string, publisherId: string, map: Buffer | undefined): Promise<string> {
+    return this.#tasks.synchronise(this.publisherOf(replication, publisherId), map);
   }
 
   /** Refuses a check. */
@@ -165,7 +182,10 @@ export class ServerReplications {
     throw storedElsewhere('compare a map');
   }
 
-  progressOf(): undefined {}
+  /** Returns the status of a synchronisation or check; undefined if the uuid is not remembered. */
+  progressOf(uuid: string): TaskStatus | undefined {
+    return this.#tasks.statusOf(uuid);
+  }
 
   figures(to: Figures): void {
     reportWan(to, this.#publishers.all);
@@ -175,6 +195,7 @@ export class ServerReplications {
   begin(): void {
     this.#hasBegun = true;
     this.#beginAll();
+    this.#tasks.begin();
     void this.#look();
   }
 
@@ -192,6 +213,7 @@ export class ServerReplications {
       await new Promise<void>((resolve) => void clock.after(DRAIN_STEP_MS, resolve));
     }
     this.#isClosed = true;
+    this.#tasks.close();
     this.#lookTimer?.cancel();
     this.#announceTimer.cancel();
     this.#steps.close();
@@ -245,6 +267,7 @@ export class ServerReplications {
     const own = cluster.members.find(({ localMember }) => localMember)?.uuid ?? '';
     this.#own = partitionsSentBy(own, uuids, changes.partitionCount);
     for (const { sender } of this.#publishers.all) sender.setPartitions(this.#own);
+    this.#tasks.setPartitions(this.#own);
   }
 
   /** Resolves with undefined if the servers of the partition do not respond. */
@@ -295,7 +318,11 @@ export class ServerReplications {
   }
 
   #policyOf(map: Span, replication: string): number | undefined {
-    const name = map.toBuffer();
+    const ref = this.#refOf(map.toBuffer());
+    return ref?.replication === replication ? ref.policy : undefined;
+  }
+
+  #refOf(name: Buffer): NamedMapRef | undefined {
     const text = name.toString('latin1');
     let ref = this.#refs.get(text);
     if (ref === undefined && !this.#refs.has(text)) {
@@ -303,6 +330,6 @@ export class ServerReplications {
       if (this.#refs.size >= REFS_MAX) this.#refs.clear();
       this.#refs.set(text, ref);
     }
-    return ref?.replication === replication ? ref.policy : undefined;
+    return ref;
   }
 }

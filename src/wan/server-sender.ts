@@ -23,6 +23,7 @@ import type { PartitionSteps } from './partition-steps.ts';
 import { type EpochSender, PublisherTarget, TOO_LONG } from './publisher-target.ts';
 import { ResponseCounts } from './response-counts.ts';
 import { ServerLane } from './server-lane.ts';
+import type { SyncEvents } from './sync-events.ts';
 import type { TargetEndpoint } from './target-endpoint.ts';
 import { WaitingEvents } from './waiting-events.ts';
 import type { WanPublisherOptions } from './wan-config.ts';
@@ -106,7 +107,9 @@ export class ServerSender {
   setPartitions(partitions: readonly number[]): void {
     const sent = new Set(partitions);
     for (const partition of this.#lanes.keys()) {
-      if (!sent.has(partition)) this.#lanes.delete(partition);
+      if (sent.has(partition)) continue;
+      this.#lanes.get(partition)!.free();
+      this.#lanes.delete(partition);
     }
     const nowMs = this.#parts.clock.now();
     for (const partition of partitions) {
@@ -184,6 +187,71 @@ export class ServerSender {
     return isDone;
   }
 
+  /**
+   * Keeps the partition from being sent until `release`, once no batch of it is in flight. Resolves with
+   * undefined if this member does not send for it.
+   */
+  async hold(partition: number): Promise<ServerLane | undefined> {
+    for (;;) {
+      const lane = this.#lanes.get(partition);
+      if (lane === undefined || this.#isClosed) return undefined;
+      if (!lane.isBusy) {
+        lane.isBusy = true;
+        return lane;
+      }
+      await lane.freed();
+    }
+  }
+
+  release(lane: ServerLane): void {
+    lane.free();
+    this.#schedule();
+  }
+
+  /** Returns whether this member still sends for the partition that it holds. */
+  holds(lane: ServerLane): boolean {
+    return !this.#isClosed && this.#parts.maySend() && this.#lanes.get(lane.partition) === lane;
+  }
+
+  /** Resolves with a usable endpoint. Rejects like PublisherTarget.reach. */
+  async usableEndpoint(): Promise<TargetEndpoint> {
+    const { target } = this;
+    const usable = target.endpoints.filter(({ status }) => status === 'usable');
+    if (usable.length === 0) return await target.reach();
+    return usable.reduce((one, other) => (other.inFlightCount < one.inFlightCount ? other : one));
+  }
+
+  /**
+   * Sends entries of a synchronisation, in every state of the publisher. Resolves with the response to
+   * their section, with TOO_LONG, or with undefined if they have to be sent again.
+   */
+  async sendEntries(
+    endpoint: TargetEndpoint,
+    events: SyncEvents,
+  ): Promise<BatchResponse['sections'][number] | typeof TOO_LONG | undefined> {
+    const { sender } = this.#parts;
+    const sections = [{ lane: events, count: events.count }];
+    const data = endpoint.dataSet!;
+    const batch = unsealedBatch(sender, this.#texts, data, sections, [events.bytes], this.#pool);
+    endpoint.inFlightCount++;
+    const response = await this.target.deliver(endpoint, batch.bytes, sections, false);
+    endpoint.inFlightCount--;
+    this.#schedule();
+    if (response === TOO_LONG) {
+      if (events.count > 1) return TOO_LONG;
+      this.target.skip(endpoint, batch.eventBytes);
+      return { done: 1, notTaken: 0, rejected: 1 };
+    }
+    if (response !== undefined) this.#pool.release(batch.memory);
+    return response?.sections[0];
+  }
+
+  /** Counts entries of a synchronisation that the endpoint has rejected. */
+  onRejected(endpoint: TargetEndpoint, rejected: number): void {
+    this.rejectedCount += rejected;
+    this.target.onRejected(endpoint, rejected);
+  }
+
   /** From now on batches do not wait for more events. */
   drain(): void {
     this.#isDraining = true;
@@ -193,6 +261,7 @@ export class ServerSender {
   close(): void {
     this.#isClosed = true;
     this.#timer.cancel();
+    for (const lane of this.#lanes.values()) lane.free();
     this.target.close();
   }
 
@@ -276,7 +345,7 @@ export class ServerSender {
     const sections = await this.#read(endpoint, target, chosen);
     await this.#sendSections(endpoint, target, sections);
     endpoint.inFlightCount--;
-    for (const { lane } of chosen) lane.isBusy = false;
+    for (const { lane } of chosen) lane.free();
     this.#schedule();
   }
 

@@ -18,6 +18,7 @@ import type { ClusterConfig } from '../cluster/cluster-settings.ts';
 import type { SharedRecord } from '../cluster/shared-record.ts';
 import type { ChangedPartitions } from '../engine/changed-partitions.ts';
 import type { MarkedChanges } from '../engine/marked-changes.ts';
+import type { PartitionEntries } from '../engine/partition-entries.ts';
 import type { SectionMerger } from '../engine/section-merger.ts';
 import { BATCH_BYTES_MAX } from './batch-limits.ts';
 import { checkTls, PublisherTransports } from './publisher-transports.ts';
@@ -46,7 +47,7 @@ interface SharedWanOptions {
   readonly config: Config;
   readonly clock: Clock;
   readonly log: WanLog;
-  readonly engine: SectionMerger & MarkedChanges;
+  readonly engine: SectionMerger & MarkedChanges & PartitionEntries;
   readonly changedPartitions: ChangedPartitions;
   readonly cluster: Pick<Cluster, 'members' | 'isCutOff' | 'acceptsWrites'>;
   readonly record: SharedRecord;

@@ -110,15 +110,27 @@ export class WaitingEvents implements LaneEvents {
 function eventsOf({ entry, removal }: WaitingChange, { target, policyOf }: EventRule): Buffer[] {
   const events: Buffer[] = [];
   for (const change of [removal, entry]) {
-    if (change === undefined || change.path.length >= PATH_BYTES_MAX) continue;
+    if (change === undefined) continue;
     const policy = policyOf(change.name);
-    if (policy === undefined || hasDataSet(change.path, target)) continue;
-    if (change === removal && entry !== undefined && !keepsEarlier(policy)) continue;
-    const event = Buffer.allocUnsafe(eventBytes(change));
-    writeEvent(viewed(event), 0, change, policy);
-    events.push(event);
+    const isKept = policy !== undefined && keepsEarlier(policy);
+    if (change === removal && entry !== undefined && !isKept) continue;
+    const event = eventOf(change, target, policy);
+    if (event !== undefined) events.push(event);
   }
   return events;
+}
+
+/** Returns the event of a change; undefined if it is not sent to that data set. */
+export function eventOf(
+  change: Mutation,
+  target: Buffer,
+  policy: number | undefined,
+): Buffer | undefined {
+  if (policy === undefined || change.path.length >= PATH_BYTES_MAX) return undefined;
+  if (hasDataSet(change.path, target)) return undefined;
+  const event = Buffer.allocUnsafe(eventBytes(change));
+  writeEvent(viewed(event), 0, change, policy);
+  return event;
 }
 
 function checksumOf({ name, key }: Mutation): number {

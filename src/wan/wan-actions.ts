@@ -24,8 +24,10 @@ import type { WAN_ROUTES } from './wan-routes.ts';
 import type { ReceiveResult } from './wan-status.ts';
 
 /** The running replication as its calls use it. */
-interface RunningWan
-  extends Pick<WanReplications, 'publishers' | 'synchronise' | 'check' | 'progressOf'> {
+interface RunningWan extends Pick<WanReplications, 'publishers' | 'progressOf'> {
+  /** See WanReplications. The members of a cluster on servers begin a task in common, so later. */
+  synchronise(...sync: Parameters<WanReplications['synchronise']>): string | Promise<string>;
+  check(...check: Parameters<WanReplications['check']>): string | Promise<string>;
   publisherOf(
     replication: string,
     publisherId: string,
@@ -185,11 +187,17 @@ function publisherWork(
 function taskWork(
   parts: WanActionParts,
   message: string,
-  begin: (running: RunningWan, publisher: PublisherNames, call: AdministrativeCall) => string,
+  begin: (
+    running: RunningWan,
+    publisher: PublisherNames,
+    call: AdministrativeCall,
+  ) => string | Promise<string>,
 ): Work {
   return wanWork(parts, (wan, call) => {
     const publisher = publisherOf(call);
-    call.succeed({ message, uuid: begin(wan.runningOf(...publisher), publisher, call) });
+    const begun = begin(wan.runningOf(...publisher), publisher, call);
+    if (typeof begun === 'string') call.succeed({ message, uuid: begun });
+    else call.awaitOrFail(begun, (uuid) => call.succeed({ message, uuid }));
   });
 }
 

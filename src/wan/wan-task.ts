@@ -33,18 +33,10 @@ export class WanTask {
   }
 
   get status(): TaskStatus {
-    const { replication, publisherId, creationMs, partitionCount } = this.#parts;
-    const share = Math.floor((100 * this.#doneCount) / partitionCount);
-    return {
-      stage: this.#stage,
-      // 100 is only reported with FINISHED.
-      progress: this.#stage === 'FINISHED' ? 100 : Math.min(99, share),
-      wanReplicationName: replication,
-      wanPublisherId: publisherId,
-      creationTime: creationMs,
-      ...(this.isCheck ? figuresOf(this.#differences) : { entriesNotTaken: this.notTakenCount }),
-      ...(this.#message === undefined ? {} : { message: this.#message }),
-    };
+    const figures = this.isCheck
+      ? figuresOf(this.#differences)
+      : { entriesNotTaken: this.notTakenCount };
+    return statusOf(this.#parts, this.#stage, this.#doneCount, figures, this.#message);
   }
 
   /** Called when something was acknowledged, or if there is nothing to do. */
@@ -70,8 +62,29 @@ export class WanTask {
   }
 }
 
+/** Returns the status of a task with that many partitions done. */
+export function statusOf(
+  { replication, publisherId, creationMs, partitionCount }: Omit<TaskParts, 'isCheck'>,
+  stage: TaskStage,
+  doneCount: number,
+  figures: Partial<TaskStatus>,
+  message: string | undefined,
+): TaskStatus {
+  const share = Math.floor((100 * doneCount) / partitionCount);
+  return {
+    stage,
+    // 100 is only reported with FINISHED.
+    progress: stage === 'FINISHED' ? 100 : Math.min(99, share),
+    wanReplicationName: replication,
+    wanPublisherId: publisherId,
+    creationTime: creationMs,
+    ...figures,
+    ...(message === undefined ? {} : { message }),
+  };
+}
+
 /** Returns the figures; -1 each until the check has ended. */
-function figuresOf(found: Differences | undefined): ComparisonFigures {
+export function figuresOf(found: ComparisonFigures | undefined): ComparisonFigures {
   return {
     checkedPartitions: found?.checkedPartitions ?? -1,
     differentPartitions: found?.differentPartitions ?? -1,

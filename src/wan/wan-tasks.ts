@@ -6,25 +6,27 @@
  */
 
 import type { Clock } from '../base/clock.ts';
-import { GridError, reasonOf } from '../base/errors.ts';
+import { reasonOf } from '../base/errors.ts';
 import { getOrCreate } from '../base/get-or-create.ts';
-import { counted } from '../base/quantities.ts';
-import { isReservedMap } from '../base/reserved-map.ts';
 import { Span } from '../base/span.ts';
 import { Version } from '../engine/version.ts';
 import type { Sender } from './batch.ts';
 import { MapSync } from './map-sync.ts';
 import type { WanPublisher } from './publisher.ts';
+import {
+  checkComparable,
+  checkMap,
+  logFinished,
+  TASKS_MAX,
+  taskUnderWay,
+} from './task-conditions.ts';
 import type { ComparisonParts, compareMap, Differences } from './tree-comparison.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
 import type { MapTree } from './wan-maps.ts';
 import type { TaskStatus } from './wan-status.ts';
 import { WanTask } from './wan-task.ts';
 
-/**
- * Maximum number of remembered synchronisations and checks, and of checked maps of one publisher.
- */
-const TASKS_MAX = 100;
+/** Maximum number of checked maps of one publisher. */
 const CHECKED_MAPS_MAX = 1000;
 
 interface TasksParts {
@@ -53,7 +55,7 @@ export class WanTasks {
   /** Begins to send a map, or all that refer to the replication. Returns the uuid, or throws. */
   synchronise(publisher: WanPublisher, map: Buffer | undefined): string {
     const action = 'synchronise';
-    if (map !== undefined) checkMap(publisher, map, action);
+    if (map !== undefined) checkMap(publisher, map, action, publisher.refOf(Span.of(map)));
     const task = this.#begin(publisher, action, false);
     void this.#run(task, () => this.#synchronise(publisher, map, task));
     return task.uuid;
@@ -62,16 +64,8 @@ export class WanTasks {
   /** Begins to compare a map. Returns the uuid. Throws GridError. */
   check(publisher: WanPublisher, map: Buffer): string {
     const action = 'check';
-    checkMap(publisher, map, action);
-    if (publisher.options.consistencyCheckStrategy === 'NONE') {
-      const path = `wan-replication.${publisher.replication}.batch-publisher.${publisher.id}`;
-      const setting = `${path}.sync.consistency-check-strategy is NONE`;
-      throw new GridError('WAN_CHECK_OFF', { map: String(map), setting });
-    }
-    if (!this.#parts.treeOf(map).isOn) {
-      const setting = `map.${map}.merkle-tree.enabled is false`;
-      throw new GridError('WAN_CHECK_OFF', { map: String(map), setting });
-    }
+    checkMap(publisher, map, action, publisher.refOf(Span.of(map)));
+    checkComparable(publisher, map, this.#parts.treeOf(map));
     const task = this.#begin(publisher, action, true);
     void this.#run(task, () => this.#check(publisher, map, task));
     return task.uuid;
@@ -94,10 +88,7 @@ export class WanTasks {
 
   #begin({ replication, id }: WanPublisher, action: string, isCheck: boolean): WanTask {
     const current = this.#current;
-    if (current !== undefined) {
-      const other = current.isCheck ? 'check' : 'synchronisation';
-      throw new GridError('WAN_TASK_UNDER_WAY', { action, other, uuid: current.uuid });
-    }
+    if (current !== undefined) throw taskUnderWay(action, current);
     const { clock, engine } = this.#parts;
     const task = new WanTask({
       isCheck,
@@ -122,20 +113,12 @@ export class WanTasks {
     const what = `WAN ${task.isCheck ? 'check' : 'sync'} ${task.uuid}`;
     try {
       task.finish(await work());
-      if (!this.#isClosed) this.#logEnd(task, fields, what);
+      if (!this.#isClosed) logFinished(log, fields, what, task.notTakenCount);
     } catch (error) {
       task.fail(reasonOf(error));
       if (!this.#isClosed) log.warn(fields, `${what} failed: ${reasonOf(error)}`);
     }
     this.#current = undefined;
-  }
-
-  #logEnd({ notTakenCount }: WanTask, fields: object, what: string): void {
-    const { log } = this.#parts;
-    if (notTakenCount === 0) return log.info(fields, `${what} finished`);
-    const entries = counted(notTakenCount, 'entry', 'entries');
-    const text = `the target did not take ${entries}, as its policy kept its own`;
-    log.warn({ ...fields, entriesNotTaken: notTakenCount }, `${what} finished: ${text}`);
   }
 
   async #synchronise(
@@ -213,10 +196,4 @@ export class WanTasks {
       treeOf(map).depth,
     );
   }
-}
-
-function checkMap(publisher: WanPublisher, map: Buffer, action: string): void {
-  if (!isReservedMap(map) && publisher.refOf(Span.of(map)) !== undefined) return;
-  const { replication } = publisher;
-  throw new GridError('WAN_MAP_UNKNOWN', { action, map: String(map), replication });
 }

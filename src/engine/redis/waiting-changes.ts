@@ -14,9 +14,9 @@ import {
 } from '../marked-changes.ts';
 import { CLEAR, DELETE, Mutation } from '../mutation.ts';
 import { header } from './command-buffer.ts';
+import { confirmRead, entryOf } from './entry-reader.ts';
 import { MAP, MARKED, TOMBSTONES } from './layout.ts';
 import { READ_WAITING } from './marked-scripts.ts';
-import { confirmRead, entryOf } from './partition-entries.ts';
 import { commandStep, NUMBER, READ, STRINGS, UPKEEP } from './run-step.ts';
 import { type KeyScanOptions, scanKeys } from './scanned-keys.ts';
 import type { ServerTime } from './server-time.ts';

@@ -1,6 +1,6 @@
 /**
  * Reads the entries of one partition as ../partition-entries.ts describes it.
- * Tested by partition-entries.spec.ts.
+ * Tested by entry-reader.spec.ts.
  */
 import { Span } from '../../base/span.ts';
 import { LIST_START, LISTED, type NameReceiver } from '../engine.ts';

@@ -1,4 +1,4 @@
-/** Covers src/engine/redis/partition-entries.ts and src/engine/redis/entry-page.ts. */
+/** Covers src/engine/redis/entry-reader.ts and src/engine/redis/entry-page.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Mutation } from '../../../src/engine/mutation.ts';

@@ -1,0 +1,234 @@
+/**
+ * Covers src/wan/server-tasks.ts, src/wan/task-run.ts, src/wan/partition-walk.ts and
+ * src/wan/shared-tasks.ts. Synchronisations of a cluster on fake servers.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PASS_THROUGH, PUT_IF_ABSENT } from '../../src/engine/merge-policy.ts';
+import { SET } from '../../src/engine/mutation.ts';
+import type { WanPublisherOptions } from '../../src/wan/wan-config.ts';
+import type { TaskStatus } from '../../src/wan/wan-status.ts';
+import { durableMember, generator, type Member, type Network } from './members.ts';
+import { clusterOf, type ServerCluster, type ServerMember } from './server-members.ts';
+
+const CASES = Number(process.env.WAN_CASES ?? 30);
+/** Longer than any delay of these tests. */
+const LONG_MS = 3000;
+
+/** Returns a cluster with entries that have not been sent, under PassThrough. */
+function filled(
+  count: number,
+  keys: number,
+  options: Partial<WanPublisherOptions> = {},
+  policy: number = PASS_THROUGH,
+) {
+  const found = clusterOf(count, { initialPublisherState: 'STOPPED', ...options });
+  found.cluster.policy = policy;
+  for (let key = 0; key < keys; key++) {
+    found.members[key % count]!.engine.change(SET, 'map', `key${key}`, `value${key}`);
+  }
+  return found;
+}
+
+function textsOf(contents: readonly string[]): string[] {
+  return contents.map((text) => text.split(' at ')[0]!);
+}
+
+function statusOf({ replications }: ServerMember, uuid: string): TaskStatus {
+  const status = replications.progressOf(uuid);
+  assert(status !== undefined);
+  return status;
+}
+
+function begin({ replications }: ServerMember, map?: string): Promise<string> {
+  return replications.synchronise('r', 'p', map === undefined ? undefined : Buffer.from(map));
+}
+
+/** Resolves with the status at the end, as the last member reports it; calls `onStep` meanwhile. */
+async function ended(
+  network: Network,
+  cluster: ServerCluster,
+  uuid: string,
+  onStep: (passedMs: number) => void = () => {},
+): Promise<TaskStatus> {
+  let before = -1;
+  for (let passed = 0; passed < 60_000; passed += 5) {
+    const status = statusOf(cluster.members.at(-1)!, uuid);
+    assert.ok(status.progress >= before);
+    assert.equal(status.progress === 100, status.stage === 'FINISHED');
+    before = status.progress;
+    if (status.stage === 'FINISHED' || status.stage === 'FAILED') return status;
+    onStep(passed);
+    await network.pass(5);
+  }
+  return assert.fail('the task does not end');
+}
+
+for (const state of ['REPLICATING', 'PAUSED', 'STOPPED'] as const) {
+  test(`every entry is sent once while the publisher is ${state}`, async () => {
+    const { network, cluster, members, servers } = filled(3, 300, { batchSize: 7 });
+    const b = durableMember(network, 'b');
+    await network.pass(LONG_MS);
+    if (state === 'REPLICATING') for (const { control } of members) control.resume();
+    if (state === 'PAUSED') for (const { control } of members) control.pause();
+    assert.equal(b.places.length, 0);
+    const uuid = await begin(members[1]!, 'map');
+    assert.deepEqual(statusOf(members[0]!, uuid), {
+      stage: 'STARTED',
+      progress: 0,
+      wanReplicationName: 'r',
+      wanPublisherId: 'p',
+      creationTime: Math.floor(network.clock.wall()),
+      entriesNotTaken: 0,
+    });
+    const { stage, progress, entriesNotTaken, message } = await ended(network, cluster, uuid);
+    assert.deepEqual([stage, progress, entriesNotTaken, message], ['FINISHED', 100, 0, undefined]);
+    assert.deepEqual(b.engine.contents(), servers.contents());
+    assert.equal(members[0]!.status.state, state);
+    assert.equal(members[0]!.status.eventsSent, 0);
+    const logs = members.flatMap(({ log }) => log.lines.filter((line) => line.includes(uuid)));
+    assert.deepEqual(logs, [`info WAN sync ${uuid} finished`]);
+  });
+}
+
+test('all maps that refer to the replication are sent, without filtered keys', async () => {
+  const { network, cluster, members } = filled(2, 10);
+  const b = durableMember(network, 'b');
+  for (const map of ['other', 'own']) members[0]!.engine.change(SET, map, 'key', 'v');
+  members[0]!.engine.change(SET, 'other', 'not this', 'v');
+  members[0]!.engine.change(SET, 'other', 'long', 'v'.repeat(70_000));
+  await network.pass(LONG_MS);
+  const { stage } = await ended(network, cluster, await begin(members[1]!));
+  assert.equal(stage, 'FINISHED');
+  const others = b.places.filter((place) => !place.startsWith('map'));
+  assert.deepEqual([others, b.places.length], [['other/key', 'other/long'], 12]);
+});
+
+test('entries that the target did not take are counted exactly', async () => {
+  const { network, cluster, members, servers } = filled(3, 200, { batchSize: 9 }, PUT_IF_ABSENT);
+  const b = durableMember(network, 'b');
+  for (let key = 0; key < 50; key++) b.engine.change(SET, 'map', `key${key}`, 'own');
+  await network.pass(LONG_MS);
+  let pages = 0;
+  servers.beginsAgain = () => ++pages % 3 === 0;
+  const status = await ended(network, cluster, await begin(members[2]!, 'map'));
+  assert.deepEqual([status.stage, status.entriesNotTaken], ['FINISHED', 50]);
+  assert.equal(b.places.length, 200);
+});
+
+test('one task is in progress at a time, and the last ones are kept', async () => {
+  const { network, cluster, members } = filled(2, 5);
+  durableMember(network, 'b');
+  await network.pass(LONG_MS);
+  const [one, two] = members as [ServerMember, ServerMember];
+  const first = await begin(one);
+  await assert.rejects(begin(two, 'map'), {
+    code: 'WAN_TASK_UNDER_WAY',
+    message: `Cannot synchronise: synchronisation ${first} is under way`,
+  });
+  await assert.rejects(begin(two, 'own'), { code: 'WAN_MAP_UNKNOWN' });
+  await ended(network, cluster, first);
+  let last = first;
+  for (let round = 0; round < 100; round++) {
+    last = await begin(two);
+    await ended(network, cluster, last);
+  }
+  assert.equal(one.replications.progressOf(first), undefined);
+  assert.equal(statusOf(one, last).stage, 'FINISHED');
+});
+
+test('a task fails if the target is away, does not take entries, or has a new data set', async () => {
+  const { network, cluster, members } = filled(2, 100, { batchSize: 3 });
+  await network.pass(LONG_MS);
+  const away = await ended(network, cluster, await begin(members[1]!));
+  assert.equal(away.stage, 'FAILED');
+  assert.match(away.message!, /^nothing was acknowledged for 1000 ms: b:5701 .*refused/);
+  const b = durableMember(network, 'b');
+  b.isPassive = true;
+  const passive = await ended(network, cluster, await begin(members[1]!));
+  assert.match(passive.message!, /PASSIVE/);
+  b.isPassive = false;
+  const uuid = await begin(members[0]!);
+  const changed = await ended(network, cluster, uuid, (passed) => {
+    if (passed !== 20) return;
+    durableMember(network, 'b', [], { dataSet: 'c' });
+  });
+  assert.match(changed.message!, /^the data set of the target has changed/);
+  const again = await ended(network, cluster, await begin(members[0]!));
+  assert.equal(again.stage, 'FINISHED');
+});
+
+test('the task of a removed publisher fails, and a lost record refuses tasks', async () => {
+  const { network, cluster, members } = filled(2, 5);
+  await network.pass(LONG_MS);
+  const uuid = await begin(members[0]!);
+  members[1]!.replications.remove('r', 'p');
+  await network.settle();
+  assert.equal(statusOf(members[0]!, uuid).message, 'its publisher was removed');
+  cluster.record.compareAndSet = () => Promise.reject(new Error('away'));
+  await assert.rejects(begin(members[0]!), {
+    code: 'WAN_TASK_NOT_KEPT',
+    message: 'Cannot synchronise: away',
+  });
+});
+
+/** Whether the target has at least the entries of the cluster. */
+function assertHasAll(b: Member, cluster: ServerCluster, context: string): void {
+  const has = new Set(textsOf(b.engine.contents()));
+  const lost = textsOf(cluster.servers.contents()).filter((text) => !has.has(text));
+  assert.deepEqual(lost, [], context);
+}
+
+test(`${CASES} syncs while members are killed, join and are cut off, with exact figures`, async () => {
+  for (let seed = 1; seed <= CASES; seed++) {
+    const context = `seed ${seed}`;
+    const random = generator(seed);
+    const below = (limit: number): number => Math.floor(random() * limit);
+    const count = 2 + below(2);
+    const policy = below(2) === 0 ? PUT_IF_ABSENT : PASS_THROUGH;
+    const options = {
+      batchSize: 1 + below(20),
+      initialPublisherState: below(2) === 0 ? ('REPLICATING' as const) : ('STOPPED' as const),
+    };
+    const { network, cluster, members, servers } = filled(count, 200, options, policy);
+    const b = durableMember(network, 'b');
+    await network.pass(LONG_MS);
+    b.engine.change(SET, 'map', 'only here', 'own');
+    let own = 0;
+    for (let key = 0; key < 200; key += 1 + below(20)) {
+      b.engine.change(SET, 'map', `key${key}`, 'own');
+      own++;
+    }
+    // A message that is lost blocks its partition for the response timeout, so few are.
+    const isLost = (): boolean => below(150) === 0;
+    network.fate = () => ({
+      arrivals: isLost() ? [] : below(5) === 0 ? [below(30), below(300)] : [below(60)],
+      answerMs: isLost() ? undefined : below(60),
+    });
+    servers.fate = () => ({ isDone: true, isKnown: below(20) > 0, delayMs: below(3) });
+    servers.beginsAgain = () => below(30) === 0;
+    const uuid = await begin(members[below(count)]!);
+    let next = 20 + below(200);
+    let killed = 0;
+    const status = await ended(network, cluster, uuid, (passed) => {
+      if (passed < next) return;
+      next = passed + 20 + below(600);
+      const victim = cluster.members[below(cluster.members.length)]!;
+      const kind = below(3);
+      if (kind === 0 && killed < count - 1) {
+        killed++;
+        victim.kill();
+        cluster.remove(victim);
+      } else if (kind === 1 && cluster.members.length < 4) cluster.join(`n${passed}`);
+      else victim.view.isCutOff = !victim.view.isCutOff && cluster.members.length > 2;
+    });
+    if (status.stage === 'FAILED') {
+      assert.match(status.message!, /^nothing was acknowledged for 1000 ms/, context);
+      continue;
+    }
+    const notTaken = policy === PUT_IF_ABSENT ? own : 0;
+    assert.equal(status.entriesNotTaken, notTaken, context);
+    if (policy === PASS_THROUGH) assertHasAll(b, cluster, context);
+    else assert.equal(b.places.length, 201, context);
+  }
+});
