@@ -13,6 +13,7 @@ import { Version } from '../../src/engine/version.ts';
 import { LeafOf } from '../../src/wan/entry-hash.ts';
 import { HEAD_BYTES, sealPlain } from '../../src/wan/message-format.ts';
 import { StoredSections } from '../../src/wan/stored-sections.ts';
+import { treesOf } from '../../src/wan/tree-builder.ts';
 import {
   type ComparisonParts,
   compareMap,
@@ -69,7 +70,7 @@ export class ComparedSide {
     this.receiver = new WanReceiver({
       ...parts,
       sections: new StoredSections(parts, slices),
-      trees: new TreeResponder({ engine, clock, treeOf: () => this.tree }),
+      trees: new TreeResponder({ source: treesOf(engine), clock, treeOf: () => this.tree }),
       slices,
       clock,
       log: new RecordedLog(),
@@ -119,12 +120,13 @@ export async function compare(
     return answer;
   };
   const parts = {
-    engine: source.engine,
+    source: treesOf(source.engine),
+    partitions: [...Array(source.engine.partitionCount).keys()],
     target: { send, dataSet: undefined },
     sender: SENDER,
     clusterName: 'dev',
     isCancelled: () => false,
-    onPartition: (count: number) => void checked.push(count),
+    onPartition: () => void checked.push(checked.length + 1),
     ...given,
   };
   const differences = await compareMap(parts, Buffer.from(map), depth);

@@ -216,6 +216,7 @@ export const REQUEST_ERRORS = {
     status: 503,
     message: 'Cannot compare a map now: {waitingMax} requests for hash trees are waiting',
   },
+  WAN_TREES_UNREAD: { status: 503, message: 'Cannot compare a map now: {reason}' },
   CP_GROUPS_MAX: { status: 503, message: 'Cannot create a CP group: there are {max}' },
   CP_SESSION_UNKNOWN: {
     status: 404,

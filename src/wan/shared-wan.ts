@@ -217,10 +217,13 @@ export class SharedWan implements Part<Config>, WanCalls, WanMessages {
   async #ready(): Promise<WanReceiver> {
     const dataSet = await this.#dataSetId();
     if (this.#receiver !== undefined && this.#dataSet === dataSet) return this.#receiver;
-    const [{ WanReceiver }, { ServerSections }] = await Promise.all([
-      import('./wan-receiver.ts'),
-      import('./server-sections.ts'),
-    ]);
+    const [{ WanReceiver }, { ServerSections }, { TreeResponder }, { serverTrees }] =
+      await Promise.all([
+        import('./wan-receiver.ts'),
+        import('./server-sections.ts'),
+        import('./tree-responder.ts'),
+        import('./server-tree-maker.ts'),
+      ]);
     // Another message may have been faster.
     if (this.#receiver !== undefined && this.#dataSet === dataSet) return this.#receiver;
     const { config, segment, clock, log, engine, cluster } = this.#options;
@@ -232,7 +235,11 @@ export class SharedWan implements Part<Config>, WanCalls, WanMessages {
       clock,
       log,
       sections: new ServerSections({ engine, acceptsWrites, dataSetId }, slices),
-      trees: undefined,
+      trees: new TreeResponder({
+        source: serverTrees({ entries: engine, clock }),
+        clock,
+        treeOf: (map) => this.#maps.treeOf(map),
+      }),
       dataSetId,
       slices,
       clusterName: () => config.clusterName,

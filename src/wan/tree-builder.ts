@@ -18,9 +18,34 @@ const LONG_BYTES = 262_144;
 /** `longIndex` of the steps that skip long values. */
 const NO_LONG = -1;
 /** Binary logarithm of the bytes whose hashing counts as much work as visiting one entry. */
-const WORK_BYTES_SHIFT = 8;
+export const WORK_BYTES_SHIFT = 8;
 
-export class TreeBuilder implements StoredVisitor {
+/** Builds hash trees of a map's partitions; calls of `tree` must not overlap. */
+export interface TreeMaker {
+  /** Work done: about 1 per entry, and 1 per 256 bytes hashed. */
+  readonly work: number;
+  /** Builds the tree of a partition, with 2^bits leaves. */
+  tree(partition: number, bits: number, hasCounts: boolean): Promise<PartitionTree>;
+  /** Returns the promise to wait for before more work; undefined if work may continue at once. */
+  pause(): Promise<void> | undefined;
+}
+
+/** The data of which trees are built. */
+export interface TreeSource {
+  readonly partitionCount: number;
+  /** Returns a builder for the map. `key`: the hash key of HASH_KEY_BYTES bytes. */
+  makerOf(map: Buffer, key: Uint8Array): TreeMaker;
+}
+
+/** Returns the data of an engine that stores it in this member. */
+export function treesOf(engine: Pick<StoredEngine, 'partitionCount' | 'visit'>): TreeSource {
+  return {
+    partitionCount: engine.partitionCount,
+    makerOf: (map, key) => new TreeBuilder(engine, map, key),
+  };
+}
+
+class TreeBuilder implements TreeMaker, StoredVisitor {
   /** Work done: 1 per entry of any map, and 1 per 256 bytes hashed. */
   work = 0;
   readonly #engine: Pick<StoredEngine, 'visit'>;
@@ -42,7 +67,6 @@ export class TreeBuilder implements StoredVisitor {
     this.#hash = new EntryHash(key);
   }
 
-  /** Builds the tree of a partition, with 2^bits leaves. Calls must not overlap. */
   async tree(partition: number, bits: number, hasCounts: boolean): Promise<PartitionTree> {
     const tree = new PartitionTree(bits, hasCounts);
     const slices = this.#slices;
@@ -63,7 +87,6 @@ export class TreeBuilder implements StoredVisitor {
     return tree;
   }
 
-  /** Returns the promise to wait for before more work; undefined if work may continue at once. */
   pause(): Promise<void> | undefined {
     return this.#slices.pause();
   }

@@ -17,11 +17,10 @@ import { textBytes } from '../base/fields.ts';
 import { getOrCreate } from '../base/get-or-create.ts';
 import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
 import type { Span } from '../base/span.ts';
-import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Sender } from './batch.ts';
 import { HASH_KEY_BYTES, LeafOf } from './entry-hash.ts';
 import { type PartitionTree, TREE_DEPTH_MAX, treesMax } from './partition-tree.ts';
-import { TreeBuilder } from './tree-builder.ts';
+import type { TreeMaker, TreeSource } from './tree-builder.ts';
 import {
   COMPARABLE,
   indexOf,
@@ -58,15 +57,23 @@ export interface Differences extends ComparisonFigures {
   has(partition: number, key: Span): boolean;
 }
 
+/** The leaves of a partition that differ, and the number of the source's entries in them. */
+interface PartitionDifferences {
+  readonly differentLeaves: number;
+  readonly entriesToSync: number;
+}
+
 export interface ComparisonParts {
-  readonly engine: Pick<StoredEngine, 'partitionCount' | 'visit'>;
+  readonly source: TreeSource;
+  /** The partitions to compare; each once. */
+  readonly partitions: readonly number[];
   readonly target: TreeTarget;
   readonly sender: Sender;
   /** Required name of the target's cluster. */
   readonly clusterName: string;
   readonly isCancelled: () => boolean;
-  /** Called with the number of partitions compared so far. */
-  onPartition(checked: number): void;
+  /** Called with each partition that is compared, and what differs in it. */
+  onPartition(partition: number, found: PartitionDifferences): void;
 }
 
 /**
@@ -89,31 +96,33 @@ class Comparison {
   readonly #depth: number;
   readonly #texts: Buffer;
   readonly #key = randomBytes(HASH_KEY_BYTES);
-  readonly #builder: TreeBuilder;
+  readonly #maker: TreeMaker;
   readonly #found: FoundDifferences;
   #dataSet: Uint8Array | undefined;
 
   constructor(parts: ComparisonParts, map: Buffer, depth: number) {
-    const { engine, clusterName, target } = parts;
+    const { source, clusterName, target } = parts;
     this.#parts = parts;
     this.#map = map;
     this.#depth = depth;
     this.#texts = Buffer.concat([textBytes(clusterName), textBytes(map)]);
-    this.#builder = new TreeBuilder(engine, map, this.#key);
-    this.#found = new FoundDifferences(engine.partitionCount, depth - 1);
+    this.#maker = source.makerOf(map, this.#key);
+    this.#found = new FoundDifferences(parts.partitions.length, depth - 1);
     this.#dataSet = target.dataSet;
   }
 
   async run(): Promise<Differences> {
-    const { partitionCount } = this.#parts.engine;
+    const { partitions, onPartition } = this.#parts;
     const different: number[] = [];
-    for (let first = 0; first < partitionCount; ) {
+    for (let first = 0; first < partitions.length; ) {
       first += await this.#compareRoots(first, different);
-      this.#parts.onPartition(first - different.length);
     }
     for (let done = 0; done < different.length; ) {
-      done += await this.#compareInside(different, done);
-      this.#parts.onPartition(partitionCount - different.length + done);
+      const end = done + (await this.#compareInside(different, done));
+      for (const partition of different.slice(done, end)) {
+        onPartition(partition, this.#found.of(partition));
+      }
+      done = end;
     }
     return this.#found;
   }
@@ -122,20 +131,22 @@ class Comparison {
    * Compares as many partitions as fit into one request. Returns how many; adds those that differ.
    */
   async #compareRoots(first: number, different: number[]): Promise<number> {
-    const { partitionCount } = this.#parts.engine;
-    const end = Math.min(first + SUMS_MAX, partitionCount);
-    const workEnd = this.#builder.work + WORK_A_REQUEST;
+    const { partitions, onPartition } = this.#parts;
+    const end = Math.min(first + SUMS_MAX, partitions.length);
+    const workEnd = this.#maker.work + WORK_A_REQUEST;
     const roots: PartitionTree[] = [];
     const nodes: NodeNumber[] = [];
-    for (let partition = first; partition < end && this.#builder.work < workEnd; partition++) {
+    for (let at = first; at < end && this.#maker.work < workEnd; at++) {
+      const partition = partitions[at]!;
       roots.push(await this.#tree(partition, 0));
       nodes.push(nodeOf(partition, 0));
     }
     const theirs = await this.#request(0, 0, nodes);
     for (const [index, root] of roots.entries()) {
       const { low, high } = root.sum(0, 0);
-      if (low !== theirs[2 * index] || high !== theirs[2 * index + 1])
-        different.push(first + index);
+      const partition = partitions[first + index]!;
+      if (low !== theirs[2 * index] || high !== theirs[2 * index + 1]) different.push(partition);
+      else onPartition(partition, NOTHING_DIFFERENT);
     }
     return roots.length;
   }
@@ -146,9 +157,9 @@ class Comparison {
   async #compareInside(partitions: readonly number[], first: number): Promise<number> {
     const bits = this.#depth - 1;
     const end = Math.min(first + treesMax(bits), partitions.length);
-    const workEnd = this.#builder.work + WORK_A_REQUEST;
+    const workEnd = this.#maker.work + WORK_A_REQUEST;
     const trees = new Map<number, PartitionTree>();
-    for (let at = first; at < end && this.#builder.work < workEnd; at++) {
+    for (let at = first; at < end && this.#maker.work < workEnd; at++) {
       const partition = partitions[at]!;
       trees.set(partition, await this.#tree(partition, bits));
     }
@@ -161,7 +172,7 @@ class Comparison {
     for (const [at, node] of nodes.entries()) {
       const partition = partitionOf(node);
       this.#found.add(partition, indexOf(node), trees.get(partition)!);
-      const pause = at % 1024 === 0 ? this.#builder.pause() : undefined;
+      const pause = at % 1024 === 0 ? this.#maker.pause() : undefined;
       if (pause !== undefined) await pause;
     }
     return trees.size;
@@ -193,7 +204,7 @@ class Comparison {
           if (theirLow !== 0 || theirHigh !== 0) different.push(nodeOf(partition, index));
           else this.#found.addAll(partition, level + levels, index, tree);
         }
-        const pause = this.#builder.pause();
+        const pause = this.#maker.pause();
         if (pause !== undefined) await pause;
       }
     }
@@ -202,7 +213,7 @@ class Comparison {
 
   async #tree(partition: number, bits: number): Promise<PartitionTree> {
     if (this.#parts.isCancelled()) throw this.#failure('it was cancelled');
-    return await this.#builder.tree(partition, bits, bits > 0);
+    return await this.#maker.tree(partition, bits, bits > 0);
   }
 
   /** Requests the target's sums: low and high words. */
@@ -211,9 +222,9 @@ class Comparison {
     levels: number,
     nodes: readonly NodeNumber[],
   ): Promise<Uint32Array> {
-    const { engine, target, sender, isCancelled } = this.#parts;
+    const { source, target, sender, isCancelled } = this.#parts;
     if (isCancelled()) throw this.#failure('it was cancelled');
-    const { partitionCount } = engine;
+    const { partitionCount } = source;
     const depth = this.#depth;
     const question: TreeQuestion = { key: this.#key, partitionCount, depth, level, levels, nodes };
     const message = treeRequest(sender, this.#texts, question);
@@ -261,6 +272,14 @@ class Comparison {
   }
 }
 
+const NOTHING_DIFFERENT: PartitionDifferences = { differentLeaves: 0, entriesToSync: 0 };
+
+interface DifferentPartition {
+  readonly leaves: Uint8Array;
+  differentLeaves: number;
+  entriesToSync: number;
+}
+
 class FoundDifferences implements Differences {
   readonly checkedPartitions: number;
   readonly checkedLeaves: number;
@@ -268,8 +287,8 @@ class FoundDifferences implements Differences {
   entriesToSync = 0;
   readonly #bits: number;
   readonly #leafOf = new LeafOf();
-  /** By partition, a bit for each leaf that differs. */
-  readonly #leaves = new Map<number, Uint8Array>();
+  /** By partition, what differs in it, and a bit for each leaf that differs. */
+  readonly #partitions = new Map<number, DifferentPartition>();
 
   constructor(partitionCount: number, bits: number) {
     this.#bits = bits;
@@ -278,20 +297,28 @@ class FoundDifferences implements Differences {
   }
 
   get differentPartitions(): number {
-    return this.#leaves.size;
+    return this.#partitions.size;
   }
 
   has(partition: number, key: Span): boolean {
-    const leaves = this.#leaves.get(partition);
+    const leaves = this.#partitions.get(partition)?.leaves;
     if (leaves === undefined) return false;
     const leaf = this.#leafOf.leaf(key, this.#bits);
     return (leaves[leaf >>> 3]! & (1 << (leaf & 7))) !== 0;
   }
 
+  of(partition: number): PartitionDifferences {
+    return this.#partitions.get(partition) ?? NOTHING_DIFFERENT;
+  }
+
   add(partition: number, leaf: number, tree: PartitionTree): void {
     const bytes = Math.ceil(2 ** this.#bits / 8);
-    const leaves = getOrCreate(this.#leaves, partition, () => new Uint8Array(bytes));
-    leaves[leaf >>> 3]! |= 1 << (leaf & 7);
+    const found = getOrCreate(this.#partitions, partition, () => {
+      return { leaves: new Uint8Array(bytes), differentLeaves: 0, entriesToSync: 0 };
+    });
+    found.leaves[leaf >>> 3]! |= 1 << (leaf & 7);
+    found.differentLeaves++;
+    found.entriesToSync += tree.counts![leaf]!;
     this.differentLeaves++;
     this.entriesToSync += tree.counts![leaf]!;
   }

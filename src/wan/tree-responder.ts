@@ -9,7 +9,7 @@ import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import { SerialQueue } from '../base/serial-queue.ts';
 import { type PartitionTree, TREE_BYTES_MAX, treeBytes } from './partition-tree.ts';
-import { TreeBuilder } from './tree-builder.ts';
+import type { TreeMaker, TreeSource } from './tree-builder.ts';
 import {
   COMPARABLE,
   indexOf,
@@ -21,14 +21,14 @@ import {
   TURNED_OFF,
   unsealedTreesResponse,
 } from './tree-messages.ts';
-import type { WanEngine } from './wan-engine.ts';
 import type { MapTree } from './wan-maps.ts';
 
 /** Maximum number of waiting requests; each may take as long as a pass over all data. */
 const WAITING_MAX = 64;
 
 export interface TreeParts {
-  readonly engine: Pick<WanEngine, 'partitionCount' | 'visit'>;
+  /** The data that is compared. */
+  readonly source: TreeSource;
   readonly clock: Clock;
   /** Returns the configured hash trees of a map. */
   readonly treeOf: (map: Buffer) => MapTree;
@@ -71,7 +71,7 @@ export class TreeResponder {
     depth: theirDepth,
     partitionCount: theirCount,
   }: ReceivedTreeRequest): RespondingSide {
-    const { partitionCount } = this.#parts.engine;
+    const { partitionCount } = this.#parts.source;
     const { isOn, depth } = this.#parts.treeOf(map);
     if (!isOn) return { reason: TURNED_OFF, depth, partitionCount };
     if (depth !== theirDepth) return { reason: OTHER_DEPTH, depth, partitionCount };
@@ -81,7 +81,7 @@ export class TreeResponder {
 
   async #sums(sender: Buffer, request: ReceivedTreeRequest): Promise<Uint32Array> {
     const { map, key, level, levels, nodes } = request;
-    const builder = new TreeBuilder(this.#parts.engine, map, key);
+    const maker = this.#parts.source.makerOf(map, key);
     const comparison = nameOf(sender, request);
     const width = 2 ** levels;
     const sums = new Uint32Array(2 * nodes.length * width);
@@ -90,7 +90,7 @@ export class TreeResponder {
     for (const node of nodes) {
       const partition = partitionOf(node);
       const tree =
-        trees.get(partition) ?? (await this.#made(builder, comparison, partition, request));
+        trees.get(partition) ?? (await this.#made(maker, comparison, partition, request));
       trees.set(partition, tree);
       const first = indexOf(node) * width;
       for (let index = first; index < first + width; index++) {
@@ -98,7 +98,7 @@ export class TreeResponder {
         sums[at++] = low;
         sums[at++] = high;
       }
-      const pause = builder.pause();
+      const pause = maker.pause();
       if (pause !== undefined) await pause;
     }
     return sums;
@@ -117,14 +117,14 @@ export class TreeResponder {
   }
 
   async #made(
-    builder: TreeBuilder,
+    maker: TreeMaker,
     comparison: string,
     partition: number,
     { depth, level, levels }: ReceivedTreeRequest,
   ): Promise<PartitionTree> {
     // Nothing more is requested from a tree that is only a root.
-    if (level + levels === 0) return await builder.tree(partition, 0, false);
-    const tree = await builder.tree(partition, depth - 1, false);
+    if (level + levels === 0) return await maker.tree(partition, 0, false);
+    const tree = await maker.tree(partition, depth - 1, false);
     this.#cache.put(comparison + partition, tree);
     return tree;
   }

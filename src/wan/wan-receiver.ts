@@ -49,7 +49,6 @@ import {
   type SectionOutcome,
   type SectionWork,
 } from './section-applier.ts';
-import { storedElsewhere } from './stored-elsewhere.ts';
 import { readTreeRequest } from './tree-messages.ts';
 import type { TreeResponder } from './tree-responder.ts';
 import type { WanLog } from './wan-engine.ts';
@@ -63,8 +62,8 @@ const NAME_LENGTH_SHOWN = 200;
 
 export interface ReceiverParts {
   readonly sections: SectionApplier;
-  /** Responds to requests for hash trees; undefined if servers store the data. */
-  readonly trees: Pick<TreeResponder, 'respond' | 'cachedBytes'> | undefined;
+  /** Responds to requests for hash trees. */
+  readonly trees: Pick<TreeResponder, 'respond' | 'cachedBytes'>;
   readonly dataSetId: Buffer;
   /** Returns the name of this member's cluster. */
   readonly clusterName: () => string;
@@ -107,7 +106,7 @@ export class WanReceiver {
 
   /** Bytes of the hash trees cached for comparisons in progress. */
   get cachedTreeBytes(): number {
-    return this.#parts.trees?.cachedBytes ?? 0;
+    return this.#parts.trees.cachedBytes;
   }
 
   /** Resolves with the response; never rejects. The message's bytes are read until then. */
@@ -150,9 +149,7 @@ export class WanReceiver {
   async #compare(opened: OpenedMessage): Promise<ReceiveResult> {
     const request = readTreeRequest(opened);
     this.#checkCluster(request.clusterName);
-    const { trees } = this.#parts;
-    if (trees === undefined) throw storedElsewhere('compare a map');
-    const bytes = await trees.respond(opened.dataSet, request);
+    const bytes = await this.#parts.trees.respond(opened.dataSet, request);
     return this.#respond(opened, TREES_RESPONSE, bytes, EVERY_PARTITION);
   }
 

@@ -17,6 +17,7 @@ import { PublisherList } from './publisher-list.ts';
 import type { EpochSender } from './publisher-target.ts';
 import type { EventCounts } from './removed-publishers.ts';
 import { StoredSections, type StoredSectionsParts } from './stored-sections.ts';
+import { treesOf } from './tree-builder.ts';
 import { compareMap } from './tree-comparison.ts';
 import { type TreeParts, TreeResponder } from './tree-responder.ts';
 import type { WanPublisherOptions } from './wan-config.ts';
@@ -33,7 +34,7 @@ const DRAIN_STEP_MS = 10;
 interface WanReplicationsParts
   extends Omit<ReceiverParts, 'sections' | 'trees' | 'slices'>,
     Omit<StoredSectionsParts, 'onKnown'>,
-    Omit<TreeParts, 'engine'> {
+    Omit<TreeParts, 'source'> {
   /**
    * Whether no event may be sent before the next `release`: this turn's changes are not written.
    */
@@ -90,7 +91,7 @@ export class WanReplications implements ResponseSender {
     const inMs = Math.floor(random() * EPOCHS_A_MS);
     const epoch = Math.max(1, Math.floor(clock.wall()) * EPOCHS_A_MS + inMs);
     this.#sender = new MemberSender(dataSetId, epoch, (version) => engine.now(version));
-    this.#tasks = new WanTasks({ ...parts, sender: this.#sender, compare: compareMap });
+    this.#tasks = new WanTasks({ ...parts, sender: this.#sender, compare: compareMap, treesOf });
     const onKnown = (change: Mutation): void => {
       for (const publisher of this.#publishers.all) publisher.record(change);
     };
@@ -98,7 +99,7 @@ export class WanReplications implements ResponseSender {
     this.receiver = new WanReceiver({
       ...parts,
       sections: new StoredSections({ ...parts, onKnown }, slices),
-      trees: new TreeResponder(parts),
+      trees: new TreeResponder({ ...parts, source: treesOf(engine) }),
       slices,
     });
   }

@@ -20,6 +20,7 @@ import {
   TASKS_MAX,
   taskUnderWay,
 } from './task-conditions.ts';
+import type { treesOf } from './tree-builder.ts';
 import type { ComparisonParts, compareMap, Differences } from './tree-comparison.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
 import type { MapTree } from './wan-maps.ts';
@@ -37,6 +38,7 @@ interface TasksParts {
   /** Returns the hash-tree settings of a map. */
   readonly treeOf: (map: Buffer) => MapTree;
   readonly compare: typeof compareMap;
+  readonly treesOf: typeof treesOf;
 }
 
 export class WanTasks {
@@ -149,7 +151,8 @@ export class WanTasks {
   }
 
   async #check(publisher: WanPublisher, map: Buffer, task: WanTask): Promise<Differences> {
-    const differences = await this.#compare(publisher, map, (checked) => task.advance(checked));
+    let checkedCount = 0;
+    const differences = await this.#compare(publisher, map, () => task.advance(++checkedCount));
     const maps = getOrCreate(this.#checked, publisher, () => new Set());
     maps.add(map.toString('latin1'));
     for (const oldest of maps) {
@@ -186,12 +189,16 @@ export class WanTasks {
     map: Buffer,
     onPartition: ComparisonParts['onPartition'],
   ): Promise<Differences> {
-    const { engine, sender, compare, treeOf } = this.#parts;
+    const { engine, sender, compare, treesOf, treeOf } = this.#parts;
     const target = await publisher.reach();
     const { clusterName } = publisher.options;
     const isCancelled = () => this.#isClosed;
     return await compare(
-      { engine, target, sender, clusterName, isCancelled, onPartition },
+      {
+        ...{ target, sender, clusterName, isCancelled, onPartition },
+        source: treesOf(engine),
+        partitions: [...Array(engine.partitionCount).keys()],
+      },
       map,
       treeOf(map).depth,
     );
