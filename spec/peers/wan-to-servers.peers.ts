@@ -78,24 +78,3 @@ test('a policy that compares reads is refused, its name is reported, and the cha
   assert.equal((await source.publisher()).queueSize, 1);
   assert.equal(await textOf(member!, 'read'), '');
 });
-
-test('a check finds the differences of a map', async () => {
-  const [member] = await startMembers(1, CLUSTER, server.port);
-  const grid = sendingTo(
-    [member!.port],
-    { sync: { 'consistency-check-strategy': 'MERKLE_TREES' } },
-    LATEST,
-  );
-  const source = await started({ grid });
-  for (let key = 0; key < 20; key++) await source.set(`key${key}`, 'x');
-  await soon(async () => (await source.publisher()).queueSize, 0);
-  await ask(member!, 'POST', 'maps/m/key7', 'changed at the target');
-  const checked = await source.ask('POST', 'wan/consistencyCheck/map', 'dev&&w&&m');
-  assert.equal(checked.status, 200);
-  const { uuid } = JSON.parse(checked.body.toString()) as { uuid: string };
-  await soon(async () => {
-    const { body } = await source.ask('GET', `wan/sync/progress/${uuid}`);
-    const { result } = JSON.parse(body.toString()) as { result: Record<string, unknown> };
-    return `${result.stage} ${result.differentPartitions} ${result.entriesToSync}`;
-  }, 'FINISHED 1 1');
-});

@@ -21,6 +21,8 @@ export class ServerCluster {
   /** Merge policy of the maps' references. */
   policy = LATEST_UPDATE as number;
   readonly members: ServerMember[] = [];
+  /** The hash trees of every map. */
+  tree = { isOn: true, depth: 10 };
   /** Returns the reference of a map. */
   refOf = (map: string): NamedMapRef | undefined =>
     map.startsWith('own')
@@ -89,6 +91,7 @@ export class ServerMember {
       record,
       maps: {
         hasSettings: true,
+        treeOf: () => cluster.tree,
         refOf: (map) => cluster.refOf(map.toString()),
       },
       transportOf: () => network.transportOf(this),

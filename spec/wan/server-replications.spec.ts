@@ -388,5 +388,4 @@ test('publishers are added and removed while the members run', async () => {
   assert.equal(c.engine.contents().filter((text) => text.includes('again')).length, 3);
   assert.equal(c.engine.contents().filter((text) => text.includes('only b')).length, 0);
   assert.ok(members[0]!.replications.publisherOf('r', 'q').eventCounts.sent >= sentBefore);
-  assert.throws(() => members[0]!.replications.check(), /engine\.url/);
 });

@@ -1,6 +1,6 @@
 /**
  * Covers src/wan/server-tasks.ts, src/wan/task-run.ts, src/wan/partition-walk.ts and
- * src/wan/shared-tasks.ts. Synchronisations of a cluster on fake servers.
+ * src/wan/shared-tasks.ts. Synchronisations and checks of a cluster on fake servers.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -230,5 +230,111 @@ test(`${CASES} syncs while members are killed, join and are cut off, with exact 
     assert.equal(status.entriesNotTaken, notTaken, context);
     if (policy === PASS_THROUGH) assertHasAll(b, cluster, context);
     else assert.equal(b.places.length, 201, context);
+  }
+});
+
+/** A cluster and a target that have the same number of partitions, for checks. */
+function comparable(count: number, keys: number, options: Partial<WanPublisherOptions> = {}) {
+  const found = filled(count, keys, { consistencyCheckStrategy: 'MERKLE_TREES', ...options });
+  const { partitionCount } = found.servers;
+  return { ...found, b: durableMember(found.network, 'b', [], { partitionCount }) };
+}
+
+function check({ replications }: ServerMember, map = 'map'): Promise<string> {
+  return replications.check('r', 'p', Buffer.from(map));
+}
+
+/** The figures of a check: partitions, leaves and entries. */
+function figuresOf(status: TaskStatus): (number | undefined)[] {
+  const { checkedPartitions, differentPartitions, checkedLeaves } = status;
+  return [
+    checkedPartitions,
+    differentPartitions,
+    checkedLeaves,
+    status.differentLeaves,
+    status.entriesToSync,
+  ];
+}
+
+test('a check finds what differs, and a sync after it sends only that', async () => {
+  const { network, cluster, members, servers, b } = comparable(3, 300);
+  await network.pass(LONG_MS);
+  const first = await begin(members[0]!, 'map');
+  await ended(network, cluster, first);
+  const equal = await check(members[1]!);
+  const status = statusOf(members[2]!, equal);
+  assert.deepEqual([status.stage, ...figuresOf(status)], ['STARTED', -1, -1, -1, -1, -1]);
+  assert.equal(status.entriesNotTaken, undefined);
+  assert.deepEqual(figuresOf(await ended(network, cluster, equal)), [13, 0, 13 * 512, 0, 0]);
+  for (const key of [3, 40, 50]) b.engine.change(SET, 'map', `key${key}`, 'other');
+  members[0]!.engine.change(SET, 'map', 'only here', 'new');
+  const [partitions, different, , leaves, entries] = figuresOf(
+    await ended(network, cluster, await check(members[2]!)),
+  );
+  assert.deepEqual([partitions, leaves, entries], [13, 4, 4]);
+  assert.ok(different! >= 1 && different! <= 4);
+  network.sent.splice(0);
+  // A member that has joined since knows of the check.
+  await ended(network, cluster, await begin(cluster.join('late'), 'map'));
+  assert.deepEqual(textsOf(b.engine.contents()), textsOf(servers.contents()));
+  const bytes = network.sent.filter(({ message }) => message[20] === 2);
+  assert.ok(bytes.length <= 4, `${bytes.length} batches`);
+});
+
+test('checks that cannot be made are refused, or fail with the reason', async () => {
+  const { network, cluster, members } = comparable(2, 10);
+  await network.pass(LONG_MS);
+  cluster.tree = { isOn: false, depth: 10 };
+  await assert.rejects(check(members[0]!), { code: 'WAN_CHECK_OFF' });
+  await assert.rejects(check(members[0]!, 'own'), { code: 'WAN_MAP_UNKNOWN' });
+  cluster.tree = { isOn: true, depth: 9 };
+  const other = await ended(network, cluster, await check(members[1]!));
+  assert.equal(
+    other.message,
+    'Cannot compare map "map": its merkle-tree has depth 9 here and 10 at the target',
+  );
+  const { members: plain } = clusterOf(1);
+  await assert.rejects(check(plain[0]!), {
+    code: 'WAN_CHECK_OFF',
+    message: /consistency-check-strategy is NONE/,
+  });
+});
+
+test('all of a map is sent if it cannot be compared any more', async () => {
+  const { network, cluster, members, servers, b } = comparable(2, 30);
+  await network.pass(LONG_MS);
+  await ended(network, cluster, await check(members[0]!));
+  cluster.tree = { isOn: true, depth: 9 };
+  const { stage } = await ended(network, cluster, await begin(members[1]!));
+  assert.equal(stage, 'FINISHED');
+  assert.deepEqual(b.engine.contents(), servers.contents());
+  const lines = members.flatMap(({ log }) => log.lines);
+  assert.ok(lines.some((line) => line.startsWith('warn WAN sync: all of map "map" is sent')));
+});
+
+test(`${CASES} checks while members are killed have exact figures`, async () => {
+  for (let seed = 1; seed <= CASES; seed++) {
+    const random = generator(seed);
+    const below = (limit: number): number => Math.floor(random() * limit);
+    const { network, cluster, members, servers, b } = comparable(3, 100);
+    await network.pass(LONG_MS);
+    await ended(network, cluster, await begin(members[0]!));
+    const changed = new Set<number>();
+    for (let count = below(30); count > 0; count--) changed.add(below(100));
+    for (const key of changed) b.engine.change(SET, 'map', `key${key}`, 'other');
+    servers.fate = () => ({ isDone: true, isKnown: below(20) > 0, delayMs: below(4) });
+    servers.beginsAgain = () => below(30) === 0;
+    const killAt = below(60);
+    const status = await ended(network, cluster, await check(members[2]!), (passed) => {
+      if (passed < killAt || cluster.members.length < 3) return;
+      const victim = cluster.members[below(3)]!;
+      victim.kill();
+      cluster.remove(victim);
+    });
+    assert.deepEqual(
+      [status.stage, status.entriesToSync, status.message],
+      ['FINISHED', changed.size, undefined],
+      `seed ${seed}`,
+    );
   }
 });

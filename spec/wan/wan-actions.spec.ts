@@ -287,14 +287,14 @@ for (const name of ['none', 'hazelcast'] as const) {
       await member(name).follow(rows);
     });
 
-    it('that begin a sync or check are refused if servers store the data', async () => {
+    it('that begin a sync or check are 503 if the members cannot record it', async () => {
       const { wan } = recordingWan();
       const running = { ...wan.runningOf('w', 'p'), progressOf: () => undefined };
       for (const task of ['synchronise', 'check'] as const) {
-        running[task] = () => {
-          throw new GridError('WAN_ELSEWHERE', { action: task, setting: 'engine.url' });
-        };
+        running[task] = () =>
+          Promise.reject(new GridError('WAN_TASK_NOT_KEPT', { action: task, reason: 'away' }));
       }
+      const notKept = name === 'none' ? 503 : 500;
       const { follow } = member(name, { wan: { ...wan, running, runningOf: () => running } });
       for (const [call, body] of [
         ['sync/map', 'dev&&w&p&m'],
@@ -303,7 +303,7 @@ for (const name of ['none', 'hazelcast'] as const) {
         ['consistencyCheck/map', 'dev&&w&p&m'],
       ] as const) {
         await follow([
-          [`POST rest/wan/${call} ${body}`, `${refused} …engine.url…`],
+          [`POST rest/wan/${call} ${body}`, `${notKept} …away…`],
           [`POST rest/wan/${call} dev&`, '400…'],
           [`POST rest/wan/${call} x${body}`, '403…'],
         ]);

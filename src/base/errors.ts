@@ -167,11 +167,6 @@ export const REQUEST_ERRORS = {
   },
   BACKUP_INTERRUPTED: { status: 409, message: 'Cannot back up: interrupted' },
   BACKUP_FAILED: { status: 503, message: 'Cannot back up: {reason}' },
-  WAN_ELSEWHERE: {
-    status: 409,
-    message:
-      'Cannot {action}: that needs a member that stores its own data; this one uses {setting}',
-  },
   WAN_UNKNOWN: {
     status: 400,
     message:

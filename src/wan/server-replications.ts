@@ -21,7 +21,6 @@ import { PartitionSteps } from './partition-steps.ts';
 import { PublisherList } from './publisher-list.ts';
 import { ServerPublisher } from './server-publisher.ts';
 import { ServerTasks } from './server-tasks.ts';
-import { storedElsewhere } from './stored-elsewhere.ts';
 import type { WanPublisherOptions } from './wan-config.ts';
 import type { WanLog } from './wan-engine.ts';
 import type { NamedMapRef, WanMaps } from './wan-maps.ts';
@@ -45,7 +44,7 @@ interface ServerReplicationsParts {
   readonly engine: Pick<SectionMerger, 'observe' | 'now'>;
   readonly cluster: Pick<Cluster, 'members' | 'isCutOff'>;
   readonly record: SharedRecord;
-  readonly maps: Pick<WanMaps, 'refOf' | 'hasSettings'>;
+  readonly maps: Pick<WanMaps, 'refOf' | 'treeOf' | 'hasSettings'>;
   /** Returns a transport for one publisher, which closes it. */
   readonly transportOf: (options: WanPublisherOptions) => WanTransport;
   readonly clock: Clock;
@@ -84,6 +83,8 @@ export class ServerReplications {
       entries: changes,
       now: (version) => engine.now(version),
       refOf: (map) => this.#refOf(map),
+      treeOf: (map) => parts.maps.treeOf(map),
+      sender: this.#sender,
       publisherOf: (replication, id) =>
         this.#publishers.all.find((each) => each.replication === replication && each.id === id),
       isOldest: () => cluster.members[0]?.localMember === true && !cluster.isCutOff,
@@ -177,9 +178,12 @@ export class ServerReplications {
     return this.#tasks.synchronise(this.publisherOf(replication, publisherId), map);
   }
 
-  /** Refuses a check. */
-  check(): never {
-    throw storedElsewhere('compare a map');
+  /**
+   * Begins to compare a map with the target's. Like `synchronise`, or rejects with GridError
+   * WAN_CHECK_OFF.
+   */
+  check(replication: string, publisherId: string, map: Buffer): Promise<string> {
+    return this.#tasks.check(this.publisherOf(replication, publisherId), map);
   }
 
   /** Returns the status of a synchronisation or check; undefined if the uuid is not remembered. */

@@ -1,7 +1,7 @@
 /**
- * The synchronisations of a cluster on servers, as one member takes part in them (task-run.ts). They are
- * in the record that the members share, so any member reports their progress. The member that joined
- * first ends one with which no partition has advanced for the response timeout.
+ * The synchronisations and checks of a cluster on servers, as one member takes part in them
+ * (task-run.ts). They are in the record that the members share, so any member reports their progress.
+ * The member that joined first ends one with which nothing advances for the response timeout.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { SerialQueue } from '../base/serial-queue.ts';
@@ -9,12 +9,14 @@ import type { SharedRecord } from '../cluster/shared-record.ts';
 import type { SharedTask } from '../cluster/shared-task.ts';
 import type { PartitionEntries } from '../engine/partition-entries.ts';
 import type { Version } from '../engine/version.ts';
+import type { Sender } from './batch.ts';
+import { TREE_DEPTH_MAX } from './partition-tree.ts';
 import type { ServerPublisher } from './server-publisher.ts';
 import { type RunningTask, SharedTasks } from './shared-tasks.ts';
-import { checkMap, logFinished } from './task-conditions.ts';
+import { checkComparable, checkMap, logFinished } from './task-conditions.ts';
 import { TaskRun } from './task-run.ts';
 import type { WanLog } from './wan-engine.ts';
-import type { NamedMapRef } from './wan-maps.ts';
+import type { MapTree, NamedMapRef } from './wan-maps.ts';
 import type { TaskStatus } from './wan-status.ts';
 
 /** Maximum interval between two looks at a task in progress, in ms. */
@@ -28,6 +30,8 @@ interface ServerTasksParts {
   /** Sets the version to the latest one. */
   readonly now: (version: Version) => void;
   readonly refOf: (map: Buffer) => NamedMapRef | undefined;
+  readonly treeOf: (map: Buffer) => MapTree;
+  readonly sender: Sender;
   /** Returns the publisher with exactly these names. */
   readonly publisherOf: (replication: string, id: string) => ServerPublisher | undefined;
   /** Whether this member is the one that joined first. */
@@ -78,6 +82,27 @@ export class ServerTasks {
     if (map !== undefined) checkMap(publisher, map, action, this.#refOf(publisher, map));
     const creationMs = Math.floor(this.#parts.clock.wall());
     return await this.#tasks.begin(action, { replication, publisherId, creationMs, map });
+  }
+
+  /**
+   * Begins to compare a map. Like `synchronise`, or rejects with GridError WAN_CHECK_OFF.
+   */
+  async check(publisher: ServerPublisher, map: Buffer): Promise<string> {
+    const { clock, treeOf } = this.#parts;
+    const { replication, id: publisherId } = publisher;
+    const action = 'check';
+    checkMap(publisher, map, action, this.#refOf(publisher, map));
+    const tree = treeOf(map);
+    checkComparable(publisher, map, tree);
+    const treeDepth = Math.min(tree.depth, TREE_DEPTH_MAX);
+    const creationMs = Math.floor(clock.wall());
+    return await this.#tasks.begin(action, {
+      replication,
+      publisherId,
+      creationMs,
+      map,
+      treeDepth,
+    });
   }
 
   statusOf(uuid: string): TaskStatus | undefined {

@@ -23,6 +23,8 @@ const LISTS_MAX = 20;
 interface ServerTreesParts {
   readonly entries: PartitionEntries;
   readonly clock: Clock;
+  /** Called when a page was read. */
+  readonly onPage?: () => void;
 }
 
 /** Returns the data of an engine on servers. Its trees reject with GridError WAN_TREES_UNREAD. */
@@ -65,6 +67,7 @@ class ServerTreeMaker implements TreeMaker {
     const map = this.#map;
     for (let place: Buffer | undefined; ; ) {
       const page = await this.#read(() => entries.readEntries(map, partition, place, PAGE_ROOM));
+      this.#parts.onPage?.();
       if (page.beganAgain) return false;
       this.work++;
       for (const entry of page.entries) this.#add(tree, entry);

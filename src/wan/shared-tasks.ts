@@ -154,6 +154,18 @@ export class SharedTasks {
     return walk;
   }
 
+  /** Returns whether a check of the publisher's map that is remembered has finished. */
+  isChecked({ replication, publisherId }: SharedTask, map: Buffer): boolean {
+    const hash = hashOf(map);
+    const { wanTasks = [] } = this.#record.values;
+    return wanTasks.some(
+      (task) =>
+        task.checkedMap === hash &&
+        task.replication === replication &&
+        task.publisherId === publisherId,
+    );
+  }
+
   /** Returns the partitions of the task that are not noted. */
   leftOf({ work }: RunningTask, partitions: readonly number[]): number[] {
     const bits = Buffer.from(work.done, 'base64');

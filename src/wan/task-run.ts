@@ -1,7 +1,8 @@
 /**
- * One member's part of a synchronisation of a cluster on servers: it walks the partitions that it sends
- * for, and notes those that are done in the record. When it gets further partitions, because another
- * member has left, it walks them from their beginning. Tested by server-tasks.spec.ts.
+ * One member's part of a synchronisation or check of a cluster on servers: it walks, or compares, the
+ * partitions that it sends for, and notes those that are done in the record. When it gets further
+ * partitions, because another member has left, it begins each of them anew.
+ * Tested by server-tasks.spec.ts.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { reasonOf } from '../base/errors.ts';
@@ -9,10 +10,15 @@ import type { SerialQueue } from '../base/serial-queue.ts';
 import type { SharedTask } from '../cluster/shared-task.ts';
 import type { PartitionEntries } from '../engine/partition-entries.ts';
 import { Version } from '../engine/version.ts';
+import type { Sender } from './batch.ts';
 import { NewDataSet, PartitionWalk } from './partition-walk.ts';
 import type { ServerPublisher } from './server-publisher.ts';
+import { serverTrees } from './server-tree-maker.ts';
 import type { PartitionFigures, RunningTask, SharedTasks } from './shared-tasks.ts';
-import type { NamedMapRef } from './wan-maps.ts';
+import { type ComparisonParts, compareMap, type Differences } from './tree-comparison.ts';
+import type { WanLog } from './wan-engine.ts';
+import type { MapTree, NamedMapRef } from './wan-maps.ts';
+import type { TransportResponse } from './wan-transport.ts';
 
 /** Maximum interval between two notes, in ms. */
 const NOTE_MS = 500;
@@ -30,6 +36,9 @@ interface RunParts {
   /** Sets the version to the latest one. */
   readonly now: (version: Version) => void;
   readonly refOf: (map: Buffer) => NamedMapRef | undefined;
+  readonly treeOf: (map: Buffer) => MapTree;
+  readonly sender: Sender;
+  readonly log: WanLog;
   readonly longValues: SerialQueue;
   /** Called with the task if this member has ended it. */
   readonly onEnded: (task: SharedTask) => void;
@@ -93,8 +102,10 @@ export class TaskRun {
         await this.#process(task, left);
         if (left.some((partition) => !this.#hasDone(partition))) await this.#wait();
       } catch (error) {
+        // A member that stops leaves the task to the others.
+        if (this.#task() === undefined) return;
         if (error instanceof NewDataSet) await this.#fail(NEW_DATA_SET);
-        else if (error instanceof TooManyMaps) await this.#fail(reasonOf(error));
+        else if (error instanceof TaskFailure) await this.#fail(error.message);
         await this.#wait();
       }
     }
@@ -117,9 +128,87 @@ export class TaskRun {
   }
 
   async #process(task: RunningTask, left: readonly number[]): Promise<void> {
+    const target = await this.#target(task);
+    if (task.treeDepth === undefined) await this.#synchronise(task, left, target);
+    else await this.#check(task, left, target);
+  }
+
+  async #check(
+    { work, treeDepth }: RunningTask,
+    left: readonly number[],
+    target: RunTarget,
+  ): Promise<void> {
+    const map = Buffer.from(work.map!, 'base64');
+    await this.#compare(map, treeDepth!, left, target, (partition, found) =>
+      this.#onDone(partition, { notTaken: 0, ...found }),
+    ).catch((error: unknown) => {
+      throw new TaskFailure(reasonOf(error));
+    });
+  }
+
+  /** Compares partitions of a map with the target's. Rejects like compareMap. */
+  async #compare(
+    map: Buffer,
+    depth: number,
+    partitions: readonly number[],
+    { dataSet }: RunTarget,
+    onPartition: ComparisonParts['onPartition'],
+  ): Promise<Differences> {
+    const { publisher, entries, clock, sender } = this.#parts;
+    const source = serverTrees({ entries, clock, onPage: () => this.#advance() });
+    return await compareMap(
+      {
+        ...{ source, partitions, sender, onPartition },
+        target: { dataSet, send: (message) => this.#exchange(message) },
+        clusterName: publisher.options.clusterName,
+        isCancelled: () => this.#task() === undefined,
+      },
+      map,
+      depth,
+    );
+  }
+
+  /** Sends a message about trees, to another endpoint if the first one does not respond. */
+  async #exchange(message: Buffer): Promise<TransportResponse> {
+    const { sender } = this.#parts.publisher;
+    try {
+      return await sender.target.exchange(await sender.usableEndpoint(), message);
+    } catch {
+      return await sender.target.exchange(await sender.target.reach(), message);
+    }
+  }
+
+  /**
+   * Resolves with the differences of the maps that were checked before, by map: only these are sent. All
+   * of a map that cannot be compared is sent.
+   */
+  async #differencesOf(
+    task: RunningTask,
+    maps: readonly Buffer[],
+    left: readonly number[],
+    target: RunTarget,
+  ): Promise<ReadonlyMap<string, Differences>> {
+    const { tasks, treeOf, log } = this.#parts;
+    const found = new Map<string, Differences>();
+    for (const map of maps) {
+      if (!tasks.isChecked(task, map) || this.#task() === undefined) continue;
+      try {
+        const { depth } = treeOf(map);
+        const differences = await this.#compare(map, depth, left, target, () => this.#advance());
+        found.set(map.toString('latin1'), differences);
+      } catch (error) {
+        const { replication, publisherId: publisher } = task;
+        const text = `WAN sync: all of map "${map}" is sent: ${reasonOf(error)}`;
+        log.warn({ replication, publisher }, text);
+      }
+    }
+    return found;
+  }
+
+  async #synchronise(task: RunningTask, left: readonly number[], target: RunTarget): Promise<void> {
     const { tasks, publisher, refOf } = this.#parts;
-    const { dataSet, began } = await this.#target(task);
     const maps = await this.#mapsOf(task);
+    const different = await this.#differencesOf(task, maps, left, target);
     const ofReplication = (map: Buffer): NamedMapRef | undefined => {
       const ref = refOf(map);
       return ref?.replication === publisher.replication ? ref : undefined;
@@ -130,10 +219,12 @@ export class TaskRun {
         sender: publisher.sender,
         batchSize: publisher.options.batchSize,
         maps: maps.filter((map) => ofReplication(map) !== undefined),
-        target: dataSet,
-        began,
+        target: target.dataSet,
+        began: target.began,
         refOf: ofReplication,
-        isWanted: () => true,
+        isWanted: (map, partition, key) =>
+          different.size === 0 ||
+          different.get(map.toString('latin1'))?.has(partition, key) !== false,
         isOver: () => this.#task() === undefined,
         onAdvance: () => this.#advance(),
         onDone: (partition, notTaken) => this.#onDone(partition, { ...NOTHING_FOUND, notTaken }),
@@ -179,7 +270,7 @@ export class TaskRun {
         maps.push(name);
         bytes += name.length;
       }
-      if (bytes > NAMES_BYTES_MAX) throw new TooManyMaps();
+      if (bytes > NAMES_BYTES_MAX) throw new TaskFailure(TOO_MANY_MAPS);
       place = page.place;
       if (place === undefined) return maps;
     }
@@ -224,10 +315,8 @@ export class TaskRun {
   }
 }
 
-class TooManyMaps extends Error {
-  constructor() {
-    super(`the names of its maps have more than ${NAMES_BYTES_MAX} bytes: synchronise single maps`);
-  }
-}
+/** The reason why a task fails. */
+class TaskFailure extends Error {}
 
+const TOO_MANY_MAPS = `the names of its maps have more than ${NAMES_BYTES_MAX} bytes: synchronise single maps`;
 const NEW_DATA_SET = 'the data set of the target has changed: it lacks the entries sent before';
