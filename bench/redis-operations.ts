@@ -45,6 +45,7 @@ const REFERENCE: MapReference = {
     },
   ],
   republishing: true,
+  keepsEarlier: false,
   accepts: () => true,
 };
 
