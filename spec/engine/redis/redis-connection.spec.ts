@@ -3,7 +3,8 @@
  */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
-import { header } from '../../../src/engine/redis/command-buffer.ts';
+import { Random } from '../../../bench/harness.ts';
+import { CommandBuffer, header } from '../../../src/engine/redis/command-buffer.ts';
 import { RedisConnection } from '../../../src/engine/redis/redis-connection.ts';
 import { ANY_KIND } from '../../../src/engine/redis/reply.ts';
 import { FakeClock } from '../../fake-clock.ts';
@@ -85,4 +86,20 @@ test('commands that wait when the connection ends were certainly not written', (
   connection.end();
   clock.endTurn();
   assert.deepEqual(written, [false]);
+});
+
+test('integers of any size are written in decimal digits', () => {
+  const commands = new CommandBuffer();
+  const random = new Random(1);
+  const numbers = [0, 7, -5, 2 ** 31, 1e15 - 1, 1e15, 1e15 + 1e8 - 1, 1e15 + 1e8];
+  numbers.push(1_700_000_000_000_009, 9e15, Number.MAX_SAFE_INTEGER);
+  for (let left = 1000; left > 0; left--) {
+    numbers.push(1e15 + random.below(2 ** 31) * 1_000_003 + random.below(1_000_000));
+  }
+  for (const number of numbers) {
+    commands.clear();
+    commands.number(number);
+    const text = `${number}`;
+    assert.equal(`${commands.copy(0, commands.length)}`, `$${text.length}\r\n${text}\r\n`);
+  }
 });
