@@ -338,3 +338,18 @@ test(`${CASES} checks while members are killed have exact figures`, async () => 
     );
   }
 });
+
+test('a call is answered once the other members know the task, or after two seconds', async () => {
+  const { network, cluster, members } = filled(2, 5);
+  durableMember(network, 'b');
+  await network.pass(LONG_MS);
+  cluster.record.allConfirmed = () => new Promise(() => {});
+  let uuid = '';
+  void begin(members[0]!).then((begun) => {
+    uuid = begun;
+  });
+  await network.pass(1900);
+  assert.equal(uuid, '');
+  await network.pass(200);
+  assert.equal(statusOf(members[1]!, uuid).stage, 'FINISHED');
+});

@@ -21,6 +21,8 @@ import type { TaskStatus } from './wan-status.ts';
 
 /** Maximum interval between two looks at a task in progress, in ms. */
 const WATCH_MS = 500;
+/** Time in which a member that lives learns of a task, in ms. */
+const KNOWN_MS = 2000;
 
 interface ServerTasksParts {
   readonly record: SharedRecord;
@@ -81,7 +83,8 @@ export class ServerTasks {
     const action = 'synchronise';
     if (map !== undefined) checkMap(publisher, map, action, this.#refOf(publisher, map));
     const creationMs = Math.floor(this.#parts.clock.wall());
-    return await this.#tasks.begin(action, { replication, publisherId, creationMs, map });
+    const task = { replication, publisherId, creationMs, map };
+    return await this.#known(await this.#tasks.begin(action, task));
   }
 
   /**
@@ -96,13 +99,8 @@ export class ServerTasks {
     checkComparable(publisher, map, tree);
     const treeDepth = Math.min(tree.depth, TREE_DEPTH_MAX);
     const creationMs = Math.floor(clock.wall());
-    return await this.#tasks.begin(action, {
-      replication,
-      publisherId,
-      creationMs,
-      map,
-      treeDepth,
-    });
+    const task = { replication, publisherId, creationMs, map, treeDepth };
+    return await this.#known(await this.#tasks.begin(action, task));
   }
 
   statusOf(uuid: string): TaskStatus | undefined {
@@ -122,6 +120,19 @@ export class ServerTasks {
     this.#isClosed = true;
     this.#timer?.cancel();
     this.#endRun();
+  }
+
+  /** Resolves with the uuid once the other members know the task, so that they report its progress. */
+  async #known(uuid: string): Promise<string> {
+    const { record, clock } = this.#parts;
+    await new Promise<void>((resolve) => {
+      const timer = clock.after(KNOWN_MS, resolve);
+      void record.allConfirmed().then(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+    return uuid;
   }
 
   #refOf({ replication }: ServerPublisher, map: Buffer): NamedMapRef | undefined {

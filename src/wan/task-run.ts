@@ -158,7 +158,10 @@ export class TaskRun {
     const source = serverTrees({ entries, clock, onPage: () => this.#advance() });
     return await compareMap(
       {
-        ...{ source, partitions, sender, onPartition },
+        source,
+        partitions,
+        sender,
+        onPartition,
         target: { dataSet, send: (message) => this.#exchange(message) },
         clusterName: publisher.options.clusterName,
         isCancelled: () => this.#task() === undefined,

@@ -195,7 +195,11 @@ export class WanTasks {
     const isCancelled = () => this.#isClosed;
     return await compare(
       {
-        ...{ target, sender, clusterName, isCancelled, onPartition },
+        target,
+        sender,
+        clusterName,
+        isCancelled,
+        onPartition,
         source: treesOf(engine),
         partitions: [...Array(engine.partitionCount).keys()],
       },
