@@ -82,7 +82,7 @@ test('events have twice the number of their key, and a removal before an entry o
     { number: 9, entry: undefined, removal },
   ];
   const waiting = { changes, readTo: 12, hasMore: false };
-  const rule = { target: Buffer.alloc(16, 't'), policyOf: () => 0 };
+  const rule = { target: Buffer.alloc(16, 't'), policyOf: () => PUT_IF_ABSENT };
   const eventsIn = (count: number) =>
     new WaitingEvents(3, waiting, rule, { count, bytes: 1_000_000 });
   const events = eventsIn(9);
