@@ -179,6 +179,35 @@ test('clears by two members at the same time end', async () => {
   }, PARTITIONS);
 });
 
+test('a clear that is overtaken by a later one of another cluster has a later version', async () => {
+  await markingMembers(async ({ server, engines, asker }) => {
+    const [engine] = engines as [RedisEngine];
+    engine.setReferences(referencesTo([PUBLISHER]));
+    for (let index = 0; index < 100; index++) await asker.set('m', `k${index}`, 'x');
+    const passed = setVersion(new Version(), (WALL_MS + 900_000) * 1000);
+    const tombstone = Buffer.alloc(13, 'c');
+    tombstone.writeInt32BE(passed.high, 0);
+    tombstone.writeInt32BE(passed.low, 4);
+    tombstone.writeUInt32BE(WALL_MS / 1000, 8);
+    let notes = 0;
+    server.script = (words) => {
+      if (words[1] !== NOTING || notes++ > 0) return undefined;
+      // It is merged into this partition only, so far.
+      const prefix = words[3]!.slice(0, words[3]!.lastIndexOf('/'));
+      server.run('HSET', `${prefix}/d:`, '1:m', tombstone.toString('latin1'));
+      server.run('RPUSH', `${prefix}/o:`, `${tombstone.toString('latin1', 0, 8)}1:m`);
+      server.run('SET', `${prefix}/t:`, `${numberOf(passed)}`);
+      return undefined;
+    };
+    assert.equal((await asker.clear('m')).outcome, APPLIED);
+    assert.equal(notes, 2);
+    assert.equal((await asker.size('m')).count, 0);
+    const waiting = await allWaiting(engine, PUBLISHER);
+    const { removal } = waiting.find((each) => each.removal?.operation === CLEAR)!;
+    assert.ok(removal!.version.isAfter(passed));
+  }, PARTITIONS);
+});
+
 test('a full queue drops the event of a clear', async () => {
   await markingMembers(async ({ engines, asker }) => {
     const full = publisherOf('p', { partitionCapacity: 1 });
