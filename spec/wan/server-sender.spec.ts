@@ -246,6 +246,23 @@ test('partitions whose servers do not respond delay no others', async () => {
   assert.deepEqual(b.engine.contents(), servers.contents());
 });
 
+test('keys that cannot be read are the last error until a batch succeeds', async () => {
+  const { network, members, servers } = clusterOf(1, { batchMaxDelayMs: 50 });
+  const b = durableMember(network, 'b');
+  await network.pass(LONG_MS);
+  const [member] = members;
+  const errorOf = () => member!.replications.publishers()[0]!.lastError;
+  assert.equal(errorOf(), null);
+  servers.fate = () => ({ isDone: false, isKnown: true, delayMs: 0 });
+  member!.engine.change(SET, 'map', 'key');
+  await network.pass(LONG_MS);
+  assert.match(errorOf() ?? '', /^the keys that wait in partition \d+ cannot be read$/);
+  servers.fate = () => ({ isDone: true, isKnown: true, delayMs: 0 });
+  await network.pass(LONG_MS);
+  assert.equal(errorOf(), null);
+  assert.equal(b.places.length, 1);
+});
+
 /** Runs random changes and faults. Returns whether the target is equal to the source at the end. */
 async function simulated(seed: number): Promise<void> {
   const random = generator(seed);

@@ -84,6 +84,8 @@ export class PublisherTarget {
   /** Events rejected since the last log line, and the time of that line. */
   #rejectedCount = 0;
   #rejectedMs = Number.NEGATIVE_INFINITY;
+  /** Time of the last log line about keys that cannot be read. */
+  #unreadMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: TargetParts) {
     const { options, replication, random, sender } = parts;
@@ -246,6 +248,16 @@ export class PublisherTarget {
     const text = `${endpoint.text} skipped ${events} that no client could have written`;
     this.#rejectedCount = 0;
     log.warn(fields, `WAN publisher: ${text}`);
+  }
+
+  /** Called if the servers do not return the keys that wait in the partition. Logged once per minute. */
+  onUnread(partition: number): void {
+    const { clock, log } = this.#parts;
+    const text = `the keys that wait in partition ${partition} cannot be read`;
+    this.lastError = text;
+    if (clock.now() < this.#unreadMs + WARNING_PERIOD_MS) return;
+    this.#unreadMs = clock.now();
+    log.warn({ ...this.#names, partition }, `WAN publisher: ${text}: they are not sent yet`);
   }
 
   close(): void {

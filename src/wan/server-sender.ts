@@ -429,6 +429,7 @@ export class ServerSender {
       changes.readWaiting(this.#publisher, partition, 0, room),
     );
     if (waiting === undefined) {
+      this.target.onUnread(partition);
       lane.expectBy(clock.now() + RETRY_MS);
       return undefined;
     }
