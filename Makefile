@@ -43,12 +43,14 @@ test: lint dist/.built ## Lint, types, tests: needs only Node and npm, about 100
 	SPEC_PROGRAM=built GRIDNODE_SLABS=small $(checks) node $(flags) spec/run-files.ts 3
 
 # Specs make much garbage and run most code for a short time: collecting it in one thread and
-# optimizing late save half of the processor time; test-context.ts saves an eighth.
-test: flags = --single-threaded-gc --min-semi-space-size=64 --max-semi-space-size=128 --interrupt-budget=1000000 \
-  --import tsx --import ./spec/groups/test-context.ts
+# optimizing late save half of the processor time, and a quarter of that of tests with other
+# programs; test-context.ts saves an eighth.
+flags = --single-threaded-gc --min-semi-space-size=64 --max-semi-space-size=128 --interrupt-budget=1000000 \
+  --import tsx
+test: flags += --import ./spec/groups/test-context.ts
 
 test-peers: dist/bench/.built $(valkey)/.installed ## Tests with other programs (.ci/run lists the Debian packages), on every supported version of Node, and of the package
-	$(checks) node --import tsx spec/run-files.ts 2 $(longest) $(filter-out $(longest),$(peers))
+	$(checks) node $(flags) spec/run-files.ts 3 $(longest) $(filter-out $(longest),$(peers))
 
 mutate: dist/.built ## Changes source files of the hot path, one place at a time, and lists the changes that no spec notices: SEED=1 COUNT=100, FILES=src/wan for some files; about an hour
 	SEED=$(SEED) COUNT=$(COUNT) FILES=$(FILES) node --import tsx spec/mutate/mutate.ts
