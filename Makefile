@@ -50,7 +50,7 @@ flags = --single-threaded-gc --min-semi-space-size=64 --max-semi-space-size=128 
 test: flags += --import ./spec/groups/test-context.ts
 
 test-peers: dist/bench/.built $(valkey)/.installed ## Tests with other programs (.ci/run lists the Debian packages), on every supported version of Node, and of the package
-	$(checks) node $(flags) spec/run-files.ts 3 $(longest) $(filter-out $(longest),$(peers))
+	$(checks) node $(flags) spec/run-files.ts 2 $(longest) $(filter-out $(longest),$(peers))
 
 mutate: dist/.built ## Changes source files of the hot path, one place at a time, and lists the changes that no spec notices: SEED=1 COUNT=100, FILES=src/wan for some files; about an hour
 	SEED=$(SEED) COUNT=$(COUNT) FILES=$(FILES) node --import tsx spec/mutate/mutate.ts
