@@ -1,7 +1,8 @@
 /**
  * Runs test files, PROCESSES at a time, in the order in which they are given, and prints the output
  * of the reporter `spec`, then the slowest suites (for a group: its files) and the slowest test, by
- * the time that they took in this run. Usage: `run-files.ts PROCESSES [FILE...]`; without files it
+ * the time that they took in this run, and last the failures again, cut off, so that the end of a
+ * long output has them. Usage: `run-files.ts PROCESSES [FILE...]`; without files it
  * runs the groups.
  */
 import { Readable } from 'node:stream';
@@ -18,7 +19,11 @@ interface Duration {
   readonly ms: number;
 }
 
+const FAILURES_MAX = 5;
+const FAILURE_LINES_MAX = 15;
+
 const suites: Duration[] = [];
+const failures: string[] = [];
 let slowest: Duration = { name: '', ms: 0 };
 /** Names of the suites and of the test that is reported. */
 let path: string[] = [];
@@ -35,6 +40,7 @@ for await (const text of Readable.from(recorded(events)).pipe(new spec()))
 suites.sort((one, other) => other.ms - one.ms);
 const lines = suites.slice(0, SUITES_MAX).map(lineOf);
 console.log(`\nslowest suites:\n\n${lines.join('\n')}\n\nslowest test:\n\n${lineOf(slowest)}`);
+for (const text of failures.slice(0, FAILURES_MAX)) console.log(`\nfailed: ${text}`);
 
 /** Yields the events, and records the durations in them. */
 async function* recorded(all: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
@@ -47,9 +53,19 @@ async function* recorded(all: AsyncIterable<TestEvent>): AsyncGenerator<TestEven
       const name = [...path.slice(0, data.nesting), data.name].join(' › ');
       if (data.nesting === 0) suites.push({ name, ms });
       if (kind !== 'suite' && ms > slowest.ms) slowest = { name, ms };
+      // That a test within it has failed is no failure of its own.
+      if (type === 'test:fail' && !/subtests? failed/.test(data.details.error.message)) {
+        failures.push(`${name}\n${reasonOf(data.details.error)}`);
+      }
     }
     yield event;
   }
+}
+
+/** Returns the first lines of the error's message. */
+function reasonOf({ cause, message }: Error): string {
+  const text = cause instanceof Error ? cause.message : message;
+  return text.split('\n').slice(0, FAILURE_LINES_MAX).join('\n');
 }
 
 function lineOf({ name, ms }: Duration): string {

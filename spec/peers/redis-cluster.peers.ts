@@ -101,6 +101,7 @@ describe('on a Cluster', () => {
       await sleep(200);
       await migration.run();
       await writes.end();
+      await untilAgreed(group.servers);
       assert.ok(migration.keyCount > MOVED_SLOTS, `${migration.keyCount} keys`);
       assert.deepEqual(writes.outcomes(), [APPLIED]);
       await writes.check();
@@ -117,6 +118,7 @@ describe('on a Cluster', () => {
         await assertListed(engine, keys, async () => {});
       }
       await migrated;
+      await untilAgreed(group.servers);
       await assertListed(engine, keys, async () => {});
     });
   });
@@ -135,7 +137,7 @@ describe('on a Cluster', () => {
           });
         }
       });
-      await untilReplicated(group.servers, 3);
+      await untilAgreed(group.servers);
     });
   });
 
@@ -148,7 +150,7 @@ describe('on a Cluster', () => {
       await untilWritable(engine, writes);
       await writes.check();
       await primary.start();
-      await untilReplicated(group.servers, 3);
+      await untilAgreed(group.servers);
     });
   });
 
@@ -160,7 +162,7 @@ describe('on a Cluster', () => {
       primary.pause();
       await untilWritable(engine, writes);
       primary.resume();
-      await untilReplicated(group.servers, 3);
+      await untilAgreed(group.servers);
       await writes.check();
     });
   });
@@ -306,6 +308,29 @@ async function untilReplicated(servers: readonly GroupServer[], count: number): 
       primaries.every((role) => Array.isArray(role) && Array.isArray(role[2]) && role[2].length > 0)
     );
   });
+}
+
+/**
+ * Waits until the three primaries of the Cluster have their replicas and every server reports the
+ * same owner of each slot. A server that is killed before that could be replaced by one that the
+ * others do not believe.
+ */
+async function untilAgreed(servers: readonly GroupServer[]): Promise<void> {
+  await untilReplicated(servers, 3);
+  await until(async () => {
+    const views = await Promise.all(servers.map(ownersSeenBy));
+    return views.every((view) => view === views[0]);
+  });
+}
+
+/** Returns the ranges of slots, each with the port of its owner, as a server reports them. */
+async function ownersSeenBy({ port }: GroupServer): Promise<string> {
+  const rows = await sendCommand(port, 'CLUSTER', 'SLOTS');
+  assert.ok(Array.isArray(rows));
+  return rows
+    .map(([first, last, [, owner]]) => `${first}-${last} ${owner}`)
+    .sort()
+    .join();
 }
 
 /** Makes a Sentinel fail over, as an administrator does, and waits for the new primary. */
