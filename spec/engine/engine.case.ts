@@ -3,7 +3,7 @@
  * the call or in a later turn. The tests rely only on the contract's guarantees, and wait for every
  * result.
  */
-
+import { describe } from 'node:test';
 import { additionCases } from './additions.case.ts';
 import { conditionCases } from './conditions.case.ts';
 import { lifetimeCases } from './lifetimes.case.ts';
@@ -14,13 +14,21 @@ import { answerCases } from './results.case.ts';
 import type { OpenSubject } from './subject.ts';
 import { takeCases } from './takes.case.ts';
 
-/** Defines the tests, each of which opens a separate engine. */
-export function engineSuite(name: string, open: OpenSubject): void {
+/** Number of cases that wait for real time at once. */
+const WAITING = 4;
+
+/**
+ * Defines the tests, each of which opens a separate engine. If the engines are in real time, those
+ * that wait long run at the same time.
+ */
+export function engineSuite(name: string, open: OpenSubject, isInRealTime = false): void {
   mapCases(name, open);
   conditionCases(name, open);
-  lifetimeCases(name, open);
-  additionCases(name, open);
-  listCases(name, open);
+  describe(name, { concurrency: isInRealTime ? WAITING : 1 }, () => {
+    lifetimeCases(name, open);
+    additionCases(name, open);
+    listCases(name, open);
+  });
   queueCases(name, open);
   takeCases(name, open);
   answerCases(name, open);

@@ -63,7 +63,7 @@ describe('on a Cluster', () => {
   });
   after(() => group.end());
 
-  engineSuite('an engine on a Cluster', () => createSubject(group.url));
+  engineSuite('an engine on a Cluster', () => createSubject(group.url), true);
   holdSuite('an engine on a Cluster', () => createSubject(group.url));
 
   test('100,000 keys are spread over three primaries, about a third on each', async () => {
@@ -175,7 +175,7 @@ describe('with Sentinels', () => {
   });
   after(() => pair.end());
 
-  engineSuite('an engine with Sentinels', () => createSubject(pair.url));
+  engineSuite('an engine with Sentinels', () => createSubject(pair.url), true);
   holdSuite('an engine with Sentinels', () => createSubject(pair.url));
 
   test('an engine refuses a primary name that no Sentinel monitors', async () => {

@@ -8,6 +8,6 @@ import { storeSubject } from './store-engines.ts';
 const server = serverForTests();
 
 const name = 'an engine on one server';
-engineSuite(name, () => storeSubject(server.port));
+engineSuite(name, () => storeSubject(server.port), true);
 holdSuite(name, () => storeSubject(server.port));
-engineSuite(`${name} that marks all changes`, () => withMarks(storeSubject(server.port)));
+engineSuite(`${name} that marks all changes`, () => withMarks(storeSubject(server.port)), true);

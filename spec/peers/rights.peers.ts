@@ -41,11 +41,13 @@ async function makeUser(
   lines: readonly Line[],
   clusterName = 'grid',
   missing: readonly string[] = [],
+  user = USER,
 ): Promise<void> {
   const owner = `${Buffer.byteLength(clusterName)}:${clusterName}`;
   for (const line of lines) {
     const words = line
       .filter((word) => !missing.includes(word))
+      .map((word) => (word === USER ? user : word))
       .map((word) => word.replace('3:dev', owner).replace('PASSWORD', PASSWORD));
     assert.equal(await sendCommand(port, ...words), 'OK');
   }
@@ -93,10 +95,11 @@ describe('the rights on one server', () => {
   let clusterCount = 0;
   const subject = async () => {
     const clusterName = `grid-${clusterCount++}`;
-    await makeUser(server.port, SERVER_RIGHTS, clusterName);
-    return subjectOf(await engineOn(server.port, { clusterName }));
+    const login = { user: `${USER}-${clusterName}`, password: PASSWORD };
+    await makeUser(server.port, SERVER_RIGHTS, clusterName, [], login.user);
+    return subjectOf(await engineOn(server.port, { clusterName, login }));
   };
-  engineSuite('an engine with these rights', subject);
+  engineSuite('an engine with these rights', subject, true);
   holdSuite('an engine with these rights', subject);
 
   dataCases('a member with these rights', async () => {
