@@ -61,15 +61,17 @@ function obstacle(answer: Joined | NotJoined): string | undefined {
   return 'obstacle' in answer ? answer.obstacle : undefined;
 }
 
-/** Sends a heartbeat of a member that has the record and confirms it. */
+/** Sends a heartbeat of a member that has the record, confirms it and acts on it. */
 async function heartbeat(
   store: MembershipStore,
   life: Incarnation,
   known = 0,
   confirmed = known,
   stopsUpTo = 0,
+  applied = confirmed,
 ) {
-  return await store.heartbeat({ ...life, stopsUpTo, leaseMs: LEASE_MS, known, confirmed });
+  const revisions = { known, confirmed, applied };
+  return await store.heartbeat({ ...life, stopsUpTo, leaseMs: LEASE_MS, ...revisions });
 }
 
 async function leave(store: MembershipStore, life: Incarnation, stopsUpTo = 0): Promise<void> {
@@ -141,6 +143,7 @@ function describeJoins(test: Test): void {
         memberVersion: '1.2.3',
         isLite: false,
         confirmed: revision,
+        applied: revision,
       },
       {
         uuid: 'u2',
@@ -149,6 +152,7 @@ function describeJoins(test: Test): void {
         memberVersion: '1.2.4',
         isLite: true,
         confirmed: revision,
+        applied: revision,
       },
     ]);
   });
@@ -299,14 +303,19 @@ function describeHeartbeats(test: Test): void {
     assert.equal(seen(await heartbeat(store, life, unknown.revision)).text, null);
   });
 
-  test('a confirmation counts if the caller has the revision', async ({ store }) => {
+  test('reported revisions count if the caller has the current one', async ({ store }) => {
     const { life, view } = await joined(store, 1);
     const { revision } = (await change(store, life, view.revision)).view;
-    const confirmed = async (known: number, confirmedRevision: number) =>
-      seen(await heartbeat(store, life, known, confirmedRevision)).members[0]?.confirmed;
-    assert.equal(await confirmed(view.revision, 7), view.revision);
-    assert.equal(await confirmed(revision, view.revision), view.revision);
-    assert.equal(await confirmed(revision, revision), revision);
+    const reported = async (known: number, confirmedRevision: number, appliedRevision: number) => {
+      const heard = await heartbeat(store, life, known, confirmedRevision, 0, appliedRevision);
+      const [member] = seen(heard).members;
+      return [member?.confirmed, member?.applied];
+    };
+    const before = view.revision;
+    assert.deepEqual(await reported(before, 7, 7), [before, before]);
+    assert.deepEqual(await reported(revision, before, before), [before, before]);
+    assert.deepEqual(await reported(revision, revision, before), [revision, before]);
+    assert.deepEqual(await reported(revision, revision, revision), [revision, revision]);
   });
 
   test('a member silent for its lease is removed; one that sends heartbeats is not', async (subject) => {

@@ -570,20 +570,20 @@ describe('A cluster that is FROZEN or PASSIVE', () => {
 });
 
 describe('A revision of the shared record', () => {
-  /** Returns a cluster of three, and a change of the record with the result of allConfirmed. */
+  /** Returns a cluster of three, and a change of the record with the result of allApplied. */
   async function changing(...applying: (() => Promise<boolean>)[]) {
     const { world, members, a, b, c } = await three();
     for (const [at, apply] of applying.entries()) members[at]!.cluster.record.onChange(apply);
     const results: boolean[] = [];
     const change = async ({ cluster: { record } }: TestMember) => {
       await record.compareAndSet(record.revision, { tcpIpMembers: [`${results.length}`] });
-      results.push(await record.allConfirmed());
+      results.push(await record.allApplied());
     };
     return { world, a, b, c, results, change };
   }
   const at = (promise: Promise<boolean>) => () => promise;
 
-  it('is confirmed by a member once that acts on it', async () => {
+  it('is in force once every member acts on it', async () => {
     let apply = (_: boolean): void => {};
     const applied = new Promise<boolean>((resolve) => {
       apply = resolve;
@@ -597,9 +597,9 @@ describe('A revision of the shared record', () => {
     assert.deepEqual(results, [true]);
   });
 
-  it('is not confirmed by a member that cannot act on it, until it acts on a later one', async () => {
+  it('is not in force if a member cannot act on it, until that acts on a later one', async () => {
     let isApplied = false;
-    const { world, a, c, results, change } = await changing(
+    const { world, a, b, c, results, change } = await changing(
       ...[async () => true, async () => true, async () => isApplied],
     );
     void change(a);
@@ -607,13 +607,18 @@ describe('A revision of the shared record', () => {
     assert.deepEqual(results, []);
     await world.pass(200);
     assert.deepEqual([results, c.cluster.acceptsWrites], [[false], true]);
+    assert.deepEqual(a.cluster.record.unapplied, [c.address]);
+    assert.equal(await a.cluster.record.allConfirmed(), true);
+    const changed = codeOf(b.cluster.changeState('FROZEN'));
+    await world.pass(20);
+    assert.deepEqual([await changed, c.cluster.state], [undefined, 'FROZEN']);
     isApplied = true;
     void change(a);
     await world.pass(20);
     assert.deepEqual(results, [false, true]);
   });
 
-  it('is confirmed by all others once a killed member is removed, and its lease has ended', async () => {
+  it('is in force once a killed member is removed, and its lease has ended', async () => {
     const { world, a, b, c, results, change } = await changing();
     b.kill();
     void change(a);
@@ -633,7 +638,7 @@ describe('A revision of the shared record', () => {
     assert.deepEqual(results, [true, true]);
   });
 
-  it('is not confirmed if this member is cut off, or leaves', async () => {
+  it('is not known to be in force if this member is cut off, or leaves', async () => {
     const { world, a, b, c, results, change } = await changing();
     b.stop();
     void change(a);

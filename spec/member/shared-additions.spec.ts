@@ -17,14 +17,15 @@ const REPLICATION = 'wan-replication: {r: {batch-publisher: {p: {target-endpoint
 const PUBLISHER = { clusterName: 'q', targetEndpoints: 'b' };
 const CALL = { name: 'r', batchPublishers: [PUBLISHER] };
 
-/** A record of several members, whose confirmations a test determines. */
+/** A record of several members; a test determines whether they act on its values. */
 function sharedRecord() {
   const inner = new LocalRecord('1.2');
   const results: (() => Promise<boolean>)[] = [];
   const applied: Promise<boolean>[] = [];
   const record: SharedRecord = Object.assign(inner, {
     isShared: true as boolean,
-    allConfirmed: () => results.shift()?.() ?? Promise.resolve(true),
+    unapplied: ['h:1', 'h:2'],
+    allApplied: () => results.shift()?.() ?? Promise.resolve(true),
   });
   const { onChange } = inner;
   record.onChange = (listener) =>
@@ -35,7 +36,7 @@ function sharedRecord() {
     });
   return {
     record,
-    /** Results of the next calls of allConfirmed. */
+    /** Results of the next calls of allApplied. */
     results,
     /** Resolves with whether the members act on each change so far. */
     applied: () => Promise.all(applied),
@@ -122,6 +123,7 @@ describe('An added publisher', () => {
     assert.equal(codeOf(outcome), 'CONFIG_UNCONFIRMED');
     const { refusal } = outcome as { refusal?: GridError };
     assert.deepEqual([refusal?.status, refusal?.isOutcomeUnknown], [503, true]);
+    assert.match(refusal?.message ?? '', /not every member acts on it yet: not h:1, h:2$/);
     assert.equal(record.values.addedConfigs.length, 1);
     results.push(async () => false);
     assert.equal(codeOf(await b.addWan()), 'CONFIG_UNCONFIRMED');

@@ -310,10 +310,10 @@ for (const name of ['none', 'hazelcast'] as const) {
       }
     });
 
-    it('that add or remove a publisher are 503 if not every member has confirmed it', async () => {
+    it('that add or remove a publisher are 503 if not every member acts on it', async () => {
       const { wan } = recordingWan();
       const cause = new OutcomeUnknown(new Error('x'));
-      const refusal = new GridError('CONFIG_UNCONFIRMED', {}, { cause });
+      const refusal = new GridError('CONFIG_UNCONFIRMED', { members: 'h:1' }, { cause });
       const unconfirmed = async () => ({ faults: [refusal.message], refusal });
       const { ask } = member(name, { wan: { ...wan, add: unconfirmed, remove: unconfirmed } });
       for (const [call, body] of [
@@ -322,7 +322,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       ] as const) {
         assert.match(
           await ask('POST', `rest/wan/${call}`, body),
-          name === 'none' ? /^503 .*not every member has confirmed it yet/ : /^500 .*not every/,
+          name === 'none' ? /^503 .*not every member acts on it yet: not h:1/ : /^500 .*not every/,
         );
       }
     });

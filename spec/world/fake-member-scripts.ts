@@ -32,6 +32,7 @@ interface StoredMember {
   readonly memberVersion: string;
   readonly isLite: string;
   confirmed: string;
+  applied: string;
   readonly place: string;
   seen: string;
   ends: string;
@@ -200,6 +201,7 @@ class ClusterRecord {
         member.memberVersion,
         member.isLite,
         Number(member.confirmed),
+        Number(member.applied),
       ]),
     ];
   }
@@ -283,7 +285,8 @@ function join(record: ClusterRecord, args: readonly string[]): Value {
   const { now } = record;
   record.members.push({
     ...{ uuid, number: `${joinNumber}`, address, memberVersion, isLite, leaseMs },
-    ...{ confirmed: `${record.number('revision')}`, place: `${place}` },
+    ...{ confirmed: `${record.number('revision')}`, applied: `${record.number('revision')}` },
+    place: `${place}`,
     ...{ seen: `${now}`, ends: `${now + Number(leaseMs)}` },
   });
   record.save();
@@ -294,7 +297,7 @@ function join(record: ClusterRecord, args: readonly string[]): Value {
 
 function heartbeat(record: ClusterRecord, args: readonly string[]): Value {
   const [uuid = '', joinNumber = '', stopsUpTo = '', leaseMs = '', known = ''] = args;
-  const [confirmed = ''] = args.slice(5);
+  const [confirmed = '', applied = ''] = args.slice(5);
   record.stop(Number(stopsUpTo));
   const member = record.find(uuid, joinNumber);
   record.pass(member);
@@ -306,8 +309,8 @@ function heartbeat(record: ClusterRecord, args: readonly string[]): Value {
   member.ends = `${record.now + Number(leaseMs)}`;
   member.leaseMs = leaseMs;
   const isKnown = Number(known) === record.number('revision');
-  const isNew = isKnown && member.confirmed !== confirmed;
-  if (isNew) member.confirmed = confirmed;
+  const isNew = isKnown && (member.confirmed !== confirmed || member.applied !== applied);
+  if (isNew) Object.assign(member, { confirmed, applied });
   record.save();
   if (isNew) record.hint();
   return record.view(!isKnown, Number(joinNumber));

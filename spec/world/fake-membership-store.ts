@@ -35,14 +35,14 @@ type ViewReply = readonly [
   ...[number, number, string, string | null, number, number, number, number, number],
   ...Value[],
 ];
-type MemberReply = readonly [string, number, string, string, string, number];
+type MemberReply = readonly [string, number, string, string, string, number, number];
 type Words = readonly (string | number)[];
 
 const FUNCTIONS = new Map(MEMBER_FUNCTIONS);
 const RECORD = 'record';
 const CHANNEL = 'channel';
 /** Number of elements of a reply for each member. */
-const MEMBER_WIDTH = 6;
+const MEMBER_WIDTH = 7;
 
 export class FakeMembershipStore implements MembershipStore {
   readonly #time: () => number;
@@ -73,8 +73,8 @@ export class FakeMembershipStore implements MembershipStore {
   }
 
   async heartbeat(heartbeat: Heartbeat): Promise<ClusterView | Out | Refused> {
-    const { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed } = heartbeat;
-    const words = [uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed];
+    const { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed, applied } = heartbeat;
+    const words = [uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed, applied];
     return viewOrOut(this.#run(HEARTBEAT, words));
   }
 
@@ -170,8 +170,9 @@ function viewOf(reply: readonly Value[]): ClusterView {
   const members = [];
   for (let at = 0; at < rest.length; at += MEMBER_WIDTH) {
     const member = rest.slice(at, at + MEMBER_WIDTH) as unknown as MemberReply;
-    const [uuid, joinNumber, address, memberVersion, lite, confirmed] = member;
-    members.push({ uuid, joinNumber, address, memberVersion, isLite: lite === '1', confirmed });
+    const [uuid, joinNumber, address, memberVersion, lite, confirmed, applied] = member;
+    const isLite = lite === '1';
+    members.push({ uuid, joinNumber, address, memberVersion, isLite, confirmed, applied });
   }
   const limit = begun === 0 ? null : { begun, leftMs };
   return { nowMs, revision, version, text, limit, stopsUpTo, members, replacedCount };

@@ -119,7 +119,8 @@ export const REQUEST_ERRORS = {
   },
   CONFIG_UNCONFIRMED: {
     status: 503,
-    message: 'The change of the configuration is stored, but not every member has confirmed it yet',
+    message:
+      'The change of the configuration is stored, but not every member acts on it yet: not {members}',
   },
   WAN_PUBLISHERS_MAX: {
     status: 409,

@@ -1,14 +1,19 @@
 /**
- * Waits until every member acts on a revision of the shared record: the members have confirmed it, or
- * have been removed, and no replaced member has a lease. Tested by shared-cluster.spec.ts.
+ * Waits until every member has confirmed a revision of the shared record, or acts on it: the members
+ * have reported that, or have been removed, and no replaced member has a lease.
+ * Tested by shared-cluster.spec.ts.
  */
 import type { Clock, Timer } from '../base/clock.ts';
-import { type ClusterView, GAP_MS } from './membership-store.ts';
+import { type ClusterView, GAP_MS, type StoredMember } from './membership-store.ts';
+
+/** The revision that is waited for: see StoredMember. */
+type Reported = keyof Pick<StoredMember, 'confirmed' | 'applied'>;
 
 interface Waiting {
   readonly revision: number;
+  readonly reported: Reported;
   readonly timer: Timer;
-  readonly resolve: (isConfirmed: boolean) => void;
+  readonly resolve: (isByAll: boolean) => void;
 }
 
 export class MemberConfirmations {
@@ -26,16 +31,17 @@ export class MemberConfirmations {
   }
 
   /**
-   * Resolves with true once every member has confirmed the revision. Resolves with false if that is
+   * Resolves with true once every member has reported the revision. Resolves with false if that is
    * not known after the time in which a silent member is removed: a member cannot act on the
    * revision, or the store is unreachable.
    */
-  of(revision: number): Promise<boolean> {
+  of(revision: number, reported: Reported): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
-    if (this.#view !== undefined && isConfirmed(this.#view, revision)) return Promise.resolve(true);
+    const view = this.#view;
+    if (view !== undefined && isReportedBy(view, revision, reported)) return Promise.resolve(true);
     return new Promise((resolve) => {
       const timer = this.#clock.after(this.#limitMs, () => this.#settle(waiting, false));
-      const waiting: Waiting = { revision, timer, resolve };
+      const waiting: Waiting = { revision, reported, timer, resolve };
       this.#waiting.add(waiting);
     });
   }
@@ -44,8 +50,15 @@ export class MemberConfirmations {
   follow(view: ClusterView): void {
     this.#view = view;
     for (const waiting of this.#waiting) {
-      if (isConfirmed(view, waiting.revision)) this.#settle(waiting, true);
+      const { revision, reported } = waiting;
+      if (isReportedBy(view, revision, reported)) this.#settle(waiting, true);
     }
+  }
+
+  /** Returns the addresses of the members that have not reported the revision, by the last view. */
+  missing(revision: number, reported: Reported): readonly string[] {
+    const { members = [] } = this.#view ?? {};
+    return members.filter((each) => each[reported] < revision).map(({ address }) => address);
   }
 
   /** Resolves all with false, also later ones: the member leaves. */
@@ -54,13 +67,17 @@ export class MemberConfirmations {
     for (const waiting of this.#waiting) this.#settle(waiting, false);
   }
 
-  #settle(waiting: Waiting, isConfirmed: boolean): void {
+  #settle(waiting: Waiting, isByAll: boolean): void {
     waiting.timer.cancel();
     this.#waiting.delete(waiting);
-    waiting.resolve(isConfirmed);
+    waiting.resolve(isByAll);
   }
 }
 
-function isConfirmed({ members, replacedCount }: ClusterView, revision: number): boolean {
-  return replacedCount === 0 && members.every(({ confirmed }) => confirmed >= revision);
+function isReportedBy(
+  { members, replacedCount }: ClusterView,
+  revision: number,
+  reported: Reported,
+): boolean {
+  return replacedCount === 0 && members.every((each) => each[reported] >= revision);
 }

@@ -93,10 +93,12 @@ export interface StoredMember extends Incarnation {
   readonly memberVersion: string;
   readonly isLite: boolean;
   /**
-   * The revision of the record that the member acts on. If that revision began a limit, no change
+   * The revision of the record that the member has read. If that revision began a limit, no change
    * that the member began before it is in progress any more.
    */
   readonly confirmed: number;
+  /** The revision of the record that the member acts on: all added configuration is in force. */
+  readonly applied: number;
 }
 
 /** The cluster as of a step. */
@@ -131,7 +133,7 @@ export interface ClusterView {
   readonly replacedCount: number;
 }
 
-export interface Join extends Omit<StoredMember, 'joinNumber' | 'confirmed'> {
+export interface Join extends Omit<StoredMember, 'joinNumber' | 'confirmed' | 'applied'> {
   /** The cluster version that the member can run in, `major.minor`. */
   readonly version: string;
   /** The settings that all members must have in common, which the store does not interpret. */
@@ -187,6 +189,8 @@ export interface Heartbeat extends Leave {
   readonly known: number;
   /** `known` or a lower revision; see StoredMember. */
   readonly confirmed: number;
+  /** `known` or a lower revision; see StoredMember. */
+  readonly applied: number;
 }
 
 /** The caller is not a member. */
@@ -240,8 +244,9 @@ export interface MembershipStore {
    * Without an obstacle, the version becomes the cluster's, as a change of the record if it
    * differs; `config` becomes the cluster's; a limit running in a cluster without members ends; and
    * the address is removed from those that left. The member's number is one more than the last; its
-   * lease ends `leaseMs` from now; it has `confirmed` the current revision, as it has no changes in
-   * progress. The view of the result contains the text.
+   * lease ends `leaseMs` from now; it has `confirmed` and `applied` the current revision, as it has no
+   * changes in progress and makes none before it acts on the record. The view of the result contains
+   * the text.
    *
    * Rejects with a GridError if this member cannot use the store and a retry does not help.
    */
@@ -249,8 +254,9 @@ export interface MembershipStore {
   /**
    * Renews the caller's lease to end `leaseMs` from now, even if it had ended; the other members
    * are removed as described above. If `known` is the record's revision, the caller's `confirmed`
-   * is stored; otherwise it remains, and the view contains the text. Members up to `stopsUpTo` must
-   * stop, whether or not the caller is a member; joins have higher numbers from now on.
+   * and `applied` are stored; otherwise they remain, and the view contains the text. Members up to
+   * `stopsUpTo` must stop, whether or not the caller is a member; joins have higher numbers from now
+   * on.
    */
   heartbeat(heartbeat: Heartbeat): Promise<ClusterView | Out | Refused>;
   /**
@@ -267,8 +273,8 @@ export interface MembershipStore {
   /** Sets `stopsUpTo` to the number of the last join. The view has no text. */
   stopAll(member: Incarnation): Promise<ClusterView | Out>;
   /**
-   * Registers a listener that is called when the record, the members, a member's `confirmed` or
-   * `stopsUpTo` may have changed, through any member. It is only a hint and may be missing:
+   * Registers a listener that is called when the record, the members, a member's `confirmed`
+   * or `applied`, or `stopsUpTo` may have changed, through any member. It is only a hint and may be missing:
    * heartbeats return the actual state.
    */
   onHint(listener: () => void): void;

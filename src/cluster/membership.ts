@@ -112,8 +112,9 @@ export type OwnChange = Omit<RecordChange, 'uuid' | 'joinNumber'>;
 export class Membership {
   readonly #options: MembershipOptions;
   #self: Omit<Join, 'uuid' | 'config'> | undefined;
-  /** The revision that the next heartbeat confirms: see StoredMember. */
+  /** The revisions that the next heartbeat reports: see StoredMember. */
   confirmed = 0;
+  applied = 0;
   /** The revision of the record that the member has. */
   #known = 0;
   #joinNumber = 0;
@@ -279,10 +280,10 @@ export class Membership {
     const known = this.#known;
     const stopsUpTo = this.#stopsUpTo;
     const moveCount = this.#moveCount;
-    const { confirmed } = this;
+    const { confirmed, applied } = this;
     try {
-      const heartbeat = { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed };
-      const result = await store.heartbeat(heartbeat);
+      const revisions = { known, confirmed, applied };
+      const result = await store.heartbeat({ uuid, joinNumber, stopsUpTo, leaseMs, ...revisions });
       if ('out' in result) return this.#handleOut(joinNumber, result);
       const { view, leftMs } = 'leftMs' in result ? result : { view: result, leftMs: leaseMs };
       this.#applyView(joinNumber, view, view.text ?? undefined);
@@ -324,7 +325,7 @@ export class Membership {
     const { joinNumber, view } = result;
     this.#joinNumber = joinNumber;
     if (this.#isEnded) return;
-    this.confirmed = view.revision;
+    this.confirmed = this.applied = view.revision;
     this.#applyView(joinNumber, view, view.text ?? undefined);
     this.#lastNumber = joinNumber;
     this.#isUnreachable = false;
@@ -338,8 +339,9 @@ export class Membership {
     // The result may belong to an earlier life.
     if (joinNumber !== this.#joinNumber || this.#isEnded) return;
     if (text === undefined && view.revision !== this.#known) return this.#run();
-    // A failover has undone changes: the confirmed revision belonged to another record.
+    // A failover has undone changes: the reported revisions belonged to another record.
     if (view.revision < this.confirmed) this.confirmed = 0;
+    if (view.revision < this.applied) this.applied = 0;
     this.#options.listener.onView(view, text);
     this.#known = view.revision;
     this.#stopsUpTo = Math.max(this.#stopsUpTo, view.stopsUpTo);

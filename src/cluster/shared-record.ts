@@ -63,10 +63,14 @@ export interface SharedRecord {
    */
   onChange(listener: RecordListener): void;
   /**
-   * Resolves with whether every member of the cluster acts on the current values; with false if that
+   * Resolves with whether every member of the cluster has read the current values; with false if that
    * is not known after the time in which a silent member is removed.
    */
   allConfirmed(): Promise<boolean>;
+  /** Resolves with whether every member acts on the current values, as allConfirmed does. */
+  allApplied(): Promise<boolean>;
+  /** Addresses of the members that are not known to act on the current values. */
+  readonly unapplied: readonly string[];
 }
 
 export type RecordListener = (values: SharedValues) => Promise<boolean> | undefined;
@@ -100,6 +104,7 @@ type SaveValues = (values: SharedValues) => Promise<void>;
 
 export class LocalRecord implements SharedRecord {
   readonly isShared = false;
+  readonly unapplied = [];
   #values: SharedValues;
   #revision = 0;
   readonly #save: SaveValues;
@@ -146,6 +151,10 @@ export class LocalRecord implements SharedRecord {
   }
 
   async allConfirmed(): Promise<boolean> {
+    return true;
+  }
+
+  async allApplied(): Promise<boolean> {
     return true;
   }
 

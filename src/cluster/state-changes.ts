@@ -4,9 +4,8 @@
  * 1. The initiator begins a transition in the record, with a limit by the store's clock. If several
  *    members initiate one at the same time, one succeeds.
  * 2. Each member that sees the transition follows it (see SharedCluster), and confirms its revision
- *    once it acts on the record's values and the changes that began before have their results. A
- *    member that joins has no such
- *    changes, so its join confirms.
+ *    once the changes that began before have their results. A member that joins has no such changes,
+ *    so its join confirms.
  * 3. A member that sees all confirmations ends the connections of former members, as changes sent
  *    by those may still be in transit; then it ends the transition as reached. A member that sees
  *    that the limit has passed also ends it, as not reached: the old state remains. If several
@@ -81,8 +80,9 @@ export class StateChanges {
     const { transition } = this.#options.record;
     if (transition === undefined) {
       this.#confirming = 0;
-      void this.#confirmApplied(view.revision);
+      this.#confirm(view.revision);
     } else this.#followTransition(transition, view);
+    void this.#reportApplied(view.revision);
     for (const each of this.#waiting.values()) this.#judge(each);
   }
 
@@ -106,15 +106,22 @@ export class StateChanges {
 
   async #confirmAnswered(begun: number): Promise<void> {
     await this.#options.work.changesAnswered();
-    if (this.#confirming === begun) await this.#confirmApplied(begun);
+    if (this.#confirming === begun) this.#confirm(begun);
   }
 
-  /** Confirms the revision of the last view once the member acts on its values. */
-  async #confirmApplied(revision: number): Promise<void> {
+  #confirm(revision: number): void {
+    const { membership } = this.#options;
+    if (membership.confirmed >= revision) return;
+    membership.confirmed = revision;
+    membership.heartbeatSoon();
+  }
+
+  /** Reports the revision of the last view once the member acts on its values. */
+  async #reportApplied(revision: number): Promise<void> {
     const { membership, record } = this.#options;
     const isApplied = await record.isApplied;
-    if (!isApplied || membership.confirmed >= revision) return;
-    membership.confirmed = revision;
+    if (!isApplied || membership.applied >= revision) return;
+    membership.applied = revision;
     membership.heartbeatSoon();
   }
 

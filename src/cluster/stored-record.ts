@@ -116,7 +116,15 @@ export class StoredRecord implements SharedRecord {
   }
 
   async allConfirmed(): Promise<boolean> {
-    return await this.#confirmations.of(this.#revision);
+    return await this.#confirmations.of(this.#revision, 'confirmed');
+  }
+
+  async allApplied(): Promise<boolean> {
+    return await this.#confirmations.of(this.#revision, 'applied');
+  }
+
+  get unapplied(): readonly string[] {
+    return this.#confirmations.missing(this.#revision, 'applied');
   }
 
   /**

@@ -147,19 +147,20 @@ export class Reloader {
 
   /** Resolves with the refusal if not every member acts on the configuration. */
   async #unconfirmed(failure: Failure): Promise<RefusedConfig | undefined> {
-    if (await this.#record.allConfirmed()) return undefined;
-    const cause = new OutcomeUnknown(new Error('not every member has confirmed it'));
-    return this.#failed(new GridError('CONFIG_UNCONFIRMED', {}, { cause }), failure);
+    if (await this.#record.allApplied()) return undefined;
+    const cause = new OutcomeUnknown(new Error('not every member acts on it'));
+    const members = this.#record.unapplied.slice(0, SHOWN_MAX).join(', ') || 'unknown members';
+    return this.#failed(new GridError('CONFIG_UNCONFIRMED', { members }, { cause }), failure);
   }
 
-  /** No publisher is added meanwhile: this member confirms no change while its queue waits. */
+  /** No publisher is added meanwhile: this member acts on no change while its queue waits. */
   async #dropInTurn(): Promise<void> {
     await this.#queue.run(this.#dropRemoved);
   }
 
   async #dropLater(): Promise<void> {
     for (let tries = 0; tries < DROP_TRIES; tries++) {
-      if (await this.#record.allConfirmed()) return await this.#dropInTurn();
+      if (await this.#record.allApplied()) return await this.#dropInTurn();
     }
   }
 
@@ -437,7 +438,9 @@ export class Reloader {
 const ADDED_LENGTH_MAX = 2 * 1024 * 1024;
 /** The name of a map's reference in every added text of other members, which is JSON. */
 const REFERENCE = '"wan-replication-ref"';
-/** Number of times that the confirmations of a removal are waited for. */
+/** Maximum number of members that an error names. */
+const SHOWN_MAX = 10;
+/** Number of times that all members are waited for to act on a removal. */
 const DROP_TRIES = 100;
 
 /** The log message of a failed call, and the action that failed. */

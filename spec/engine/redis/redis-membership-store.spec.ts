@@ -91,7 +91,7 @@ describe('an engine', () => {
       for (const field of ['beaten', 'limitEnd']) {
         await server.ask('HINCRBY', record, field, `${HOUR_MS}`);
       }
-      const seen = { stopsUpTo: 0, leaseMs: LEASE_MS, known: 0, confirmed: 0 };
+      const seen = { stopsUpTo: 0, leaseMs: LEASE_MS, known: 0, confirmed: 0, applied: 0 };
       const view = await store.heartbeat({ ...life, ...seen });
       assert.ok('limit' in view && view.limit !== null);
       assert.ok(view.limit.leftMs > 0 && view.limit.leftMs <= LEASE_MS, `${view.limit.leftMs}`);

@@ -164,6 +164,7 @@ local function view(hasText, first)
     reply[#reply + 1] = member.memberVersion
     reply[#reply + 1] = member.isLite
     reply[#reply + 1] = tonumber(member.confirmed)
+    reply[#reply + 1] = tonumber(member.applied or member.confirmed)
   end
   return reply
 end
@@ -234,7 +235,8 @@ setList('left', (split(list('left'), function(each) return each == address end))
 local joinNumber = redis.call('HINCRBY', RECORD, 'lastJoin', 1)
 members[#members + 1] = {
   uuid = uuid, number = digits(joinNumber), address = address, memberVersion = memberVersion,
-  isLite = isLite, confirmed = digits(number('revision')), place = digits(place),
+  isLite = isLite, confirmed = digits(number('revision')), applied = digits(number('revision')),
+  place = digits(place),
   seen = digits(now), ends = digits(now + leaseMs), leaseMs = leaseMs,
 }
 save()
@@ -247,11 +249,11 @@ return reply`,
 
 /**
  * Arguments: uuid, join number, `stopsUpTo`, duration of the lease, the revision that the member
- * has, the revision that it has confirmed. Returns a view with the join number first, or OUT.
+ * has, the revisions that it has confirmed and applied. Returns a view with the join number first, or OUT.
  */
 export const HEARTBEAT = step(
   `
-local _, uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed = unpack(ARGV)
+local _, uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed, applied = unpack(ARGV)
 stop(tonumber(stopsUpTo))
 local member = find(uuid, joinNumber)
 pass(member)
@@ -263,12 +265,12 @@ member.seen = digits(now)
 member.ends = digits(now + leaseMs)
 member.leaseMs = leaseMs
 local isKnown = tonumber(known) == number('revision')
-local isNew = isKnown and member.confirmed ~= confirmed
-if isNew then member.confirmed = confirmed end
+local isNew = isKnown and (member.confirmed ~= confirmed or member.applied ~= applied)
+if isNew then member.confirmed, member.applied = confirmed, applied end
 save()
 if isNew then hint() end
 return view(not isKnown, tonumber(joinNumber))`,
-  6,
+  7,
 );
 
 /**

@@ -260,8 +260,16 @@ export class RedisMembershipStore implements MembershipStore, ChangedPartitions 
 
   async #heartbeat(heartbeat: Heartbeat): Promise<ViewReply | Out | Refused> {
     const { servers } = this.#options;
-    const { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed } = heartbeat;
-    const write = this.#writer(HEARTBEAT, [uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed]);
+    const { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed, applied } = heartbeat;
+    const write = this.#writer(HEARTBEAT, [
+      uuid,
+      joinNumber,
+      stopsUpTo,
+      leaseMs,
+      known,
+      confirmed,
+      applied,
+    ]);
     let server: ServerAddress | undefined;
     const reading: StepReading<ViewReply | Out> = {
       replyKinds: ARRAYS,
@@ -416,7 +424,8 @@ function memberIn(reply: Reply): StoredMember {
   const memberVersion = textIn(reply);
   const isLite = textIn(reply) === LITE;
   const confirmed = reply.next().integer;
-  return { uuid, joinNumber, address, memberVersion, isLite, confirmed };
+  const applied = reply.next().integer;
+  return { uuid, joinNumber, address, memberVersion, isLite, confirmed, applied };
 }
 
 function textIn(reply: Reply): string {

@@ -20,7 +20,7 @@ import {
 const UNTIL_THE_END = { ...INTEGER, minimum: -1, description: 'Of a check; -1 until it ends' };
 const ONLY_PUBLISHER = 'An empty publisher is the only one of the replication.';
 const CONFIRMED =
-  'With several members, the response is 503 if the change is stored, but not confirmed by every member yet.';
+  'With several members, the response is 503 if the change is stored, but not in force on every member yet.';
 const OF_MEMBER = 'With several members, this affects the called member.';
 
 const ON_PUBLISHER: OperationPart = {
