@@ -90,7 +90,7 @@ export class ServerMember {
       cluster: this.view,
       record,
       maps: {
-        hasSettings: true,
+        hasReferences: true,
         treeOf: () => cluster.tree,
         refOf: (map) => cluster.refOf(map.toString()),
       },

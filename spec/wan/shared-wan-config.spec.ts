@@ -68,6 +68,24 @@ describe('Members with different files', () => {
         '"republishing-enabled":true,"filters":["a"]}}',
     ],
     [
+      'a depth',
+      file(P, maps(`m: {merkle-tree: {depth: 27}, ${ref().slice(1)}`)),
+      file(P, maps(`m: ${ref()}`)),
+      'map.m.merkle-tree.depth is 16 | 10',
+    ],
+    [
+      'a map that cannot be compared',
+      file(P, maps(`m: ${ref()}`)),
+      file(P, maps(`m: {merkle-tree: {enabled: false}, ${ref().slice(1)}`)),
+      'map.m.merkle-tree.enabled is true | false',
+    ],
+    [
+      'the depth of a map without a reference',
+      maps('m: {merkle-tree: {depth: 3}}'),
+      maps('m: {merkle-tree: {depth: 4}}'),
+      'map.m.merkle-tree.depth is 3 | 4',
+    ],
+    [
       'a map without the reference of a pattern',
       file(P, maps(`"m*": ${ref()}, m1: {time-to-live-seconds: 1}`)),
       file(P, maps(`"m*": ${ref()}, n1: {time-to-live-seconds: 1}`)),
@@ -102,7 +120,7 @@ test('Members with the same replications and references share a cluster', async 
     // The order, credentials, and settings without effect may differ, and so may other maps.
     file(
       `batch-size: 7, ${P}, properties: {username: u, password: secret}, snapshot-enabled: true, queue-bytes-max: 2m`,
-      maps(`a: ${ref()}, c: {time-to-live-seconds: 1}, b: ${ref()}, d: {merkle-tree: {depth: 3}}`),
+      maps(`a: ${ref()}, c: {time-to-live-seconds: 1}, b: ${ref()}, d: {merkle-tree: {depth: 10}}`),
     ),
   ];
   const [a, b] = await Promise.all(texts.map(common));
@@ -133,4 +151,6 @@ test('The maps of a cluster do not depend on other maps of a file', async () => 
   const has = (map: string) => wanMaps.refsTo('r')(Buffer.from(map)) !== undefined;
   const found = ['m', 'm1', 'm2', 'm22', 'm3', 'n', 'x', ''].filter(has);
   assert.deepEqual(found, ['m', 'm3', 'n']);
+  const depths = ['m', 'm22', 'x'].map((map) => wanMaps.treeOf(Buffer.from(map)).depth);
+  assert.deepEqual(depths, [10, 3, 10]);
 });

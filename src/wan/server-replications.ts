@@ -44,7 +44,7 @@ interface ServerReplicationsParts {
   readonly engine: Pick<SectionMerger, 'observe' | 'now'>;
   readonly cluster: Pick<Cluster, 'members' | 'isCutOff'>;
   readonly record: SharedRecord;
-  readonly maps: Pick<WanMaps, 'refOf' | 'treeOf' | 'hasSettings'>;
+  readonly maps: Pick<WanMaps, 'refOf' | 'treeOf' | 'hasReferences'>;
   /** Returns a transport for one publisher, which closes it. */
   readonly transportOf: (options: WanPublisherOptions) => WanTransport;
   readonly clock: Clock;
@@ -155,7 +155,7 @@ export class ServerReplications {
     const { maps, changes } = this.#parts;
     this.#refs.clear();
     changes.setReferences(
-      maps.hasSettings
+      maps.hasReferences
         ? (map) => {
             const ref = maps.refOf(map);
             if (ref === undefined) return undefined;

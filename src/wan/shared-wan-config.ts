@@ -1,7 +1,7 @@
 /**
- * The WAN configuration that the members of a cluster on servers have in common: the replications and
- * the maps' references in their files. A member with others cannot join. User and password of a
- * publisher, its TLS files, and settings without effect may differ.
+ * The WAN configuration that the members of a cluster on servers have in common: the replications, and
+ * the references and hash trees of the maps, in their files. A member with others cannot join. User and
+ * password of a publisher, its TLS files, and settings without effect may differ.
  */
 import { GridError } from '../base/errors.ts';
 import { addressText } from '../base/server-address.ts';
@@ -16,6 +16,7 @@ import type {
 } from './wan-config.ts';
 import {
   MAP_WAN_SETTINGS,
+  MERKLE_DEPTH_COUNTED_MAX,
   PUBLISHER_KEYS,
   type PublisherKey,
   publisherNameOf,
@@ -33,11 +34,14 @@ const OWN_SETTINGS: ReadonlySet<PublisherKey> = new Set<PublisherKey>([
 /** Maximum length of a value in a message, in characters. */
 const SHOWN_LENGTH_MAX = 200;
 
-/** A map that no reference of a pattern or of `default` applies to. */
-const NO_REFERENCE: MapWan = {
+/** Part of the places of a map's hash tree. */
+const TREE = '.merkle-tree.';
+const DEFAULT_DEPTH = MAP_WAN_SETTINGS.merkleTreeDepth.fallback;
+/** A map that the settings of a pattern or of `default` do not apply to. */
+const NO_SETTINGS: MapWan = {
   ref: undefined,
   perEntryStatsEnabled: false,
-  merkleTree: { enabled: undefined, depth: MAP_WAN_SETTINGS.merkleTreeDepth.fallback },
+  merkleTree: { enabled: undefined, depth: DEFAULT_DEPTH },
 };
 
 /** Values by their places, in the order of the places. */
@@ -45,23 +49,27 @@ type Entries = readonly (readonly [place: string, value: unknown])[];
 
 /**
  * Returns the settings of the maps of a cluster, without regard to the other maps that a member
- * configures: those with references, and those configured without one to which the reference of a
- * pattern, or of `default`, would apply. `names`: the configured maps.
+ * configures: those with a reference, or other than the default hash trees, and those configured without, to
+ * which the settings of a pattern, or of `default`, would apply. `names`: the configured maps.
  */
 export function sharedMapWan(
   mapWan: WanConfig['mapWan'],
   names: Iterable<string>,
 ): WanConfig['mapWan'] {
-  const shared = new Map([...mapWan].filter(([, { ref }]) => ref !== undefined));
+  const shared = new Map([...mapWan].filter(([, settings]) => isShared(settings)));
   const hasRules = [...shared.keys()].some((name) => isPattern(name) || name === 'default');
   if (!hasRules) return inOrder(shared);
   const applied = byName(new Map(shared));
   for (const name of [...mapWan.keys(), ...names]) {
     if (shared.has(name)) continue;
     const isCovered = isPattern(name) || applied(Buffer.from(name)) !== undefined;
-    if (isCovered) shared.set(name, mapWan.get(name) ?? NO_REFERENCE);
+    if (isCovered) shared.set(name, mapWan.get(name) ?? NO_SETTINGS);
   }
   return inOrder(shared);
+}
+
+function isShared({ ref, merkleTree: { enabled, depth } }: MapWan): boolean {
+  return ref !== undefined || enabled === false || depth !== DEFAULT_DEPTH;
 }
 
 /** The last one of patterns that match equally well applies, so all members need the same order. */
@@ -97,8 +105,11 @@ function entriesOf({ wanReplications, mapWan }: Pick<WanConfig, 'wanReplications
       }
     }
   }
-  for (const [map, { ref }] of mapWan) {
+  for (const [map, { ref, merkleTree }] of mapWan) {
+    const { enabled, depth } = merkleTree;
     entries.push([`map.${map}.wan-replication-ref`, refText(ref)]);
+    entries.push([`map.${map}${TREE}enabled`, enabled !== false]);
+    entries.push([`map.${map}${TREE}depth`, Math.min(depth, MERKLE_DEPTH_COUNTED_MAX)]);
   }
   return entries.sort(byText);
 }
@@ -133,7 +144,9 @@ function firstDifference(own: Entries, theirs: Entries) {
   const others = new Map(theirs.map(([place, value]) => [place, JSON.stringify(value)]));
   const owns = new Map(own.map(([place, value]) => [place, JSON.stringify(value)]));
   const places = [...own, ...theirs].sort(byText).map(([place]) => place);
-  const place = places.find((each) => owns.get(each) !== others.get(each)) ?? '';
+  const different = places.filter((each) => owns.get(each) !== others.get(each));
+  // A map that a member lacks is named by its reference.
+  const place = different.find((each) => !each.includes(TREE)) ?? different[0] ?? '';
   return { place: shown(place), value: shown(owns.get(place)), other: shown(others.get(place)) };
 }
 

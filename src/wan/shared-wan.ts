@@ -27,7 +27,7 @@ import type { ServerReplications } from './server-replications.ts';
 import type { WanCalls, WanMessages } from './wan-actions.ts';
 import type { WanConfig, WanPublisherOptions } from './wan-config.ts';
 import type { WanLog } from './wan-engine.ts';
-import { WanMaps } from './wan-maps.ts';
+import { hasReferences, WanMaps } from './wan-maps.ts';
 import type { WanReceiver } from './wan-receiver.ts';
 import { MESSAGE_BYTES_FURTHER } from './wan-routes.ts';
 import { WAN_SETTINGS } from './wan-settings.ts';
@@ -275,7 +275,7 @@ function publishersIn({ wanReplications }: WanConfig): readonly WanPublisherOpti
 
 /** Whether changes have to be marked, or only recorded. */
 function isUsed(config: WanConfig): boolean {
-  return config.mapWan.size > 0 || publishersIn(config).length > 0;
+  return hasReferences(config.mapWan) || publishersIn(config).length > 0;
 }
 
 /** Returns the settings of maps, of which no other map of the member's file takes one away. */

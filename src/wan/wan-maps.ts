@@ -45,6 +45,8 @@ export class WanMaps {
   #of: (map: Buffer) => MapWan | undefined = () => undefined;
   /** Whether no map has any of these settings. */
   #isEmpty = true;
+  /** Whether any map has a reference. */
+  hasReferences = false;
   /** The settings as the engine reads them. */
   readonly merging: MergeOptions = {
     hasKeptMaps: () => !this.#isEmpty,
@@ -59,6 +61,7 @@ export class WanMaps {
   /** Replaces the settings from now on. */
   replace({ mapWan, mapTimeToLiveSeconds }: Settings): void {
     this.#isEmpty = mapWan.size === 0;
+    this.hasReferences = hasReferences(mapWan);
     if (this.#isEmpty) return;
     this.#of = byName(mapWan, mapTimeToLiveSeconds);
   }
@@ -68,11 +71,6 @@ export class WanMaps {
     const { enabled, depth = MAP_WAN_SETTINGS.merkleTreeDepth.fallback } =
       this.#of(map)?.merkleTree ?? {};
     return { isOn: enabled !== false, depth: Math.min(depth, MERKLE_DEPTH_COUNTED_MAX) };
-  }
-
-  /** Whether any map has such settings. */
-  get hasSettings(): boolean {
-    return !this.#isEmpty;
   }
 
   /** Returns the map's reference, or undefined. */
@@ -88,6 +86,11 @@ export class WanMaps {
       return ref?.name === replication ? mapRefOf(ref) : undefined;
     };
   }
+}
+
+export function hasReferences(mapWan: WanConfig['mapWan']): boolean {
+  for (const { ref } of mapWan.values()) if (ref !== undefined) return true;
+  return false;
 }
 
 function mapRefOf({ mergePolicy, republishingEnabled, filters }: WanReplicationRef): WanMapRef {
