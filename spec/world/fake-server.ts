@@ -576,7 +576,7 @@ function isTrial([name, argument = '', keyCount]: readonly string[]): boolean {
   return name === 'EVALSHA' ? keyCount === '0' : argument.endsWith(':rights');
 }
 
-function encoded(value: Value): FakeReply {
+export function encoded(value: Value): FakeReply {
   if (typeof value === 'number') return `:${value}\r\n`;
   if (typeof value === 'string') return bulk(value);
   if (value === null) return NIL_REPLY;
