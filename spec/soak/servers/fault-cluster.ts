@@ -39,6 +39,10 @@ interface ClusterOptions {
   readonly backupCount?: number;
   /** Time to live of CP sessions; undefined without CP calls. */
   readonly sessionSeconds?: number;
+  /** Ports of the members; three free ones if undefined. */
+  readonly ports?: readonly number[];
+  /** WAN replication and maps, below `grid`. */
+  readonly wan?: Readonly<Record<string, unknown>>;
 }
 
 export class FaultCluster {
@@ -68,6 +72,8 @@ export class FaultCluster {
     isOnNetwork,
     backupCount,
     sessionSeconds,
+    ports,
+    wan,
   }: ClusterOptions): Promise<FaultCluster> {
     const network = isOnNetwork ? new Network(SERVERS + MEMBERS) : undefined;
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-faults-'));
@@ -78,8 +84,8 @@ export class FaultCluster {
       const file = join(folder, 'grid.yaml');
       const { url } = group;
       const names = { clusterName: 'faults', heartbeatSeconds: HEARTBEAT_SECONDS };
-      writeFileSync(file, configuration({ ...names, url, backupCount, sessionSeconds }));
-      for (const [index, port] of (await freePorts(MEMBERS)).entries()) {
+      writeFileSync(file, configuration({ ...names, url, backupCount, sessionSeconds, wan }));
+      for (const [index, port] of (ports ?? (await freePorts(MEMBERS))).entries()) {
         const place: Place = network?.places[SERVERS + index] ?? { host: '127.0.0.1', runner: [] };
         members.push(new FaultMember(place, port, ['--config', file]));
       }
@@ -115,7 +121,7 @@ export class FaultCluster {
     await until(() => this.isReplicated());
     await until(async () => {
       const lists = await Promise.all(this.members.map((member) => member.memberList()));
-      const count = MEMBERS + this.addedMembers;
+      const count = this.members.length + this.addedMembers;
       if (new Set(lists).size !== 1 || lists[0]?.split(' ').length !== count) return false;
       const ready = await Promise.all(this.members.map((member) => member.isReady()));
       return ready.every((isReady) => isReady);
@@ -189,15 +195,18 @@ interface ConfigurationOptions {
   readonly publicAddress?: string;
   /** Time to live of CP sessions; undefined without CP calls. */
   readonly sessionSeconds?: number | undefined;
+  /** WAN replication and maps, below `grid`. */
+  readonly wan?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** Returns the text of the configuration of a member. */
 export function configuration(options: ConfigurationOptions): string {
   const { clusterName, url, heartbeatSeconds, backupCount, publicAddress } = options;
-  const { sessionSeconds } = options;
+  const { sessionSeconds, wan } = options;
   const counts = { default: { 'backup-count': backupCount } };
   const groups = ['HEALTH_CHECK', 'CLUSTER_READ', 'CLUSTER_WRITE', 'DATA'];
   if (sessionSeconds !== undefined) groups.push('CP');
+  if (wan !== undefined) groups.push('WAN');
   const enabled = groups.map((group) => [group, { enabled: true }]);
   const rest = { enabled: true, 'endpoint-groups': Object.fromEntries(enabled) };
   const grid = {
@@ -205,6 +214,7 @@ export function configuration(options: ConfigurationOptions): string {
     engine: { url, 'max-no-heartbeat-seconds': heartbeatSeconds },
     network: { 'public-address': publicAddress, 'rest-api': rest },
     ...(backupCount !== undefined && { map: counts, queue: counts }),
+    ...wan,
     'cp-subsystem': { 'session-time-to-live-seconds': sessionSeconds },
   };
   return JSON.stringify({ grid });
