@@ -353,7 +353,7 @@ class ServerMember {
       ...shared,
       changes: engine,
       maps: {
-        hasSettings: true,
+        hasReferences: true,
         treeOf: () => ({ isOn: true, depth: 10 }),
         refOf: () => ({ ...reference, accepts: () => true }),
       },
