@@ -50,6 +50,7 @@ export async function memberRound(
     const version = chosen('5.7', '5.7', '5.7', '5.8');
     const stopsUpTo = random.below(50) === 0 ? number : 0;
     const isKnown = chosen(true, false);
+    const isApplied = chosen(true, true, false);
     const admits = chosen(0, 0, 1);
     const limitMs = chosen(-1, 0, LEASE_MS);
     const join = () => [
@@ -72,7 +73,7 @@ export async function memberRound(
       case 4:
         return step(HEARTBEAT, (revision) => {
           const known = isKnown ? revision : 0;
-          return [uuid, number, stopsUpTo, leaseMs, known, known];
+          return [uuid, number, stopsUpTo, leaseMs, known, known, isApplied ? known : 0];
         });
       case 5:
         return step(CHANGE, (revision) => {

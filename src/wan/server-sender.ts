@@ -15,7 +15,13 @@ import type { Clock } from '../base/clock.ts';
 import type { Span } from '../base/span.ts';
 import type { MarkedChanges, MarkedPublisher, WaitingRoom } from '../engine/marked-changes.ts';
 import type { Version } from '../engine/version.ts';
-import { type BatchResponse, MessageTexts, type Section, unsealedBatch } from './batch.ts';
+import {
+  type BatchResponse,
+  type LaneEvents,
+  MessageTexts,
+  type Section,
+  unsealedBatch,
+} from './batch.ts';
 import { BATCH_BYTES_MAX, batchesPerEndpoint } from './batch-limits.ts';
 import { ChunkPool } from './chunk-pool.ts';
 import { OneShotTimer } from './one-shot-timer.ts';
@@ -229,20 +235,17 @@ export class ServerSender {
     endpoint: TargetEndpoint,
     events: SyncEvents,
   ): Promise<BatchResponse['sections'][number] | typeof TOO_LONG | undefined> {
-    const { sender } = this.#parts;
     const sections = [{ lane: events, count: events.count }];
-    const data = endpoint.dataSet!;
-    const batch = unsealedBatch(sender, this.#texts, data, sections, [events.bytes], this.#pool);
     endpoint.inFlightCount++;
-    const response = await this.target.deliver(endpoint, batch.bytes, sections, false);
+    const data = endpoint.dataSet!;
+    const { response, eventBytes } = await this.#deliver(endpoint, data, sections, false);
     endpoint.inFlightCount--;
     this.#schedule();
     if (response === TOO_LONG) {
       if (events.count > 1) return TOO_LONG;
-      this.target.skip(endpoint, batch.eventBytes);
+      this.target.skip(endpoint, eventBytes);
       return { done: 1, notTaken: 0, rejected: 1 };
     }
-    if (response !== undefined) this.#pool.release(batch.memory);
     return response?.sections[0];
   }
 
@@ -363,15 +366,27 @@ export class ServerSender {
       sender.beginEpoch();
     }
     for (const { lane, from } of sections) from.onSent(lane, sender.epoch);
+    const isOnReceipt = options.acknowledgeType === 'ACK_ON_RECEIPT';
+    const { response, eventBytes } = await this.#deliver(endpoint, target, sections, isOnReceipt);
+    if (response === TOO_LONG) return await this.#onTooLong(endpoint, target, sections, eventBytes);
+    if (response === undefined) return this.#retry(sections);
+    await this.#onResponse(endpoint, sections, response);
+  }
+
+  /** Resolves with the response, TOO_LONG or undefined, and the length of the events in bytes. */
+  async #deliver<Events extends LaneEvents & { readonly bytes: number }>(
+    endpoint: TargetEndpoint,
+    target: Buffer,
+    sections: readonly Section<Events>[],
+    isOnReceipt: boolean,
+  ) {
+    const { sender } = this.#parts;
     const lengths = sections.map(({ lane }) => lane.bytes);
     const batch = unsealedBatch(sender, this.#texts, target, sections, lengths, this.#pool);
-    const isOnReceipt = options.acknowledgeType === 'ACK_ON_RECEIPT';
     const response = await this.target.deliver(endpoint, batch.bytes, sections, isOnReceipt);
-    if (response === TOO_LONG) return await this.#onTooLong(endpoint, sections, batch.eventBytes);
-    if (response === undefined) return this.#retry(sections);
     // The response contains the message's checksum, so the whole message has arrived.
-    this.#pool.release(batch.memory);
-    await this.#onResponse(endpoint, sections, response);
+    if (response !== undefined && response !== TOO_LONG) this.#pool.release(batch.memory);
+    return { response, eventBytes: batch.eventBytes };
   }
 
   /** Reads the partitions of the sections again as soon as an endpoint accepts them. */
@@ -450,11 +465,7 @@ export class ServerSender {
   ): Promise<void> {
     await eachAtOnce([...sections.entries()], PARTITIONS_MAX, async ([index, section]) => {
       const { lane, from, count, readMs } = section;
-      const { done, ...counts } = response.sections[index]!;
-      const { rejected } = this.#counts.newly(lane.number, lane.numberOf(0), counts);
-      this.rejectedCount += rejected;
-      this.target.onRejected(endpoint, rejected);
-      this.sentCount += Math.max(0, done - rejected);
+      const done = this.#onSection(endpoint, lane, response.sections[index]!);
       const doneTo = lane.doneTo(done);
       const hasMore = lane.hasMore || done < count;
       if (doneTo > 0) await this.#onDone(from, doneTo, hasMore, readMs);
@@ -462,9 +473,26 @@ export class ServerSender {
     });
   }
 
-  /** Handles status 413: halves the size of the next batch, or skips a single key. */
+  /** Counts the events of a section. Returns how many the target has processed. */
+  #onSection(
+    endpoint: TargetEndpoint,
+    lane: LaneEvents,
+    { done, ...counts }: BatchResponse['sections'][number],
+  ): number {
+    const { rejected } = this.#counts.newly(lane.number, lane.numberOf(0), counts);
+    this.rejectedCount += rejected;
+    this.target.onRejected(endpoint, rejected);
+    this.sentCount += Math.max(0, done - rejected);
+    return done;
+  }
+
+  /**
+   * Handles status 413: halves the size of the next batch. The events of a single key are sent one by
+   * one, and those that are too long by themselves are skipped.
+   */
   async #onTooLong(
     endpoint: TargetEndpoint,
+    target: Buffer,
     sections: readonly WaitingSection[],
     eventBytes: number,
   ): Promise<void> {
@@ -473,8 +501,21 @@ export class ServerSender {
       endpoint.bytesMax = Math.max(1, Math.floor(eventBytes / 2));
       return this.#retry(sections);
     }
-    this.rejectedCount += count;
-    this.target.skip(endpoint, eventBytes);
+    for (const event of lane.separately()) {
+      const section = { lane: event, count: 1 };
+      const { response } =
+        count === 1
+          ? ({ response: TOO_LONG } as const)
+          : await this.#deliver(endpoint, target, [section], false);
+      if (response === TOO_LONG) {
+        this.rejectedCount++;
+        this.target.skip(endpoint, event.bytes);
+      } else {
+        const [counts] = response?.sections ?? [];
+        if (counts === undefined) return this.#retry(sections);
+        if (this.#onSection(endpoint, event, counts) === 0) return this.#retry(sections);
+      }
+    }
     await this.#onDone(from, lane.doneTo(count), lane.hasMore, readMs);
   }
 

@@ -84,6 +84,17 @@ export class WaitingEvents implements LaneEvents {
     return next;
   }
 
+  /** Returns the events, each in a section of its own. */
+  separately(): readonly (LaneEvents & { readonly bytes: number })[] {
+    return this.#events.map((event, index) => ({
+      number: this.number,
+      syncBegan: this.syncBegan,
+      bytes: event.length,
+      numberOf: () => this.#eventNumbers[index]!,
+      copyTo: (to, at) => at + event.copy(to, at),
+    }));
+  }
+
   /** Returns the number up to which keys are done if the first `count` events are; 0 for none. */
   doneTo(count: number): number {
     if (count >= this.count) return this.#takenTo;
