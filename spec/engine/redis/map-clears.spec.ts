@@ -129,6 +129,22 @@ test('a clear that fails in some partitions is done by the oldest member, and ma
   }, PARTITIONS);
 });
 
+test('a clear that fails in some partitions is done although no map has a reference any more', async () => {
+  await markingMembers(async ({ world, server, engines, asker }) => {
+    for (const engine of engines) engine.setReferences(referencesTo([PUBLISHER]));
+    for (let index = 0; index < 100; index++) await asker.set('m', `k${index}`, 'x');
+    server.script = (words) => (words[1] === CLEARING ? '-MISCONF no\r\n' : undefined);
+    assert.equal((await asker.clear('m')).outcome, UNKNOWN);
+    server.script = () => undefined;
+    assert.equal((await asker.size('m')).count, 100);
+    for (const engine of engines) engine.setReferences(undefined);
+    const member = await joinedMember(engines[1]!, world.clock, { uuid: 'a', leaseMs: 10_000 });
+    await world.until(() => hashFields(server, 'l').length === 0);
+    assert.equal((await asker.size('m')).count, 0);
+    await member.cluster.leave();
+  }, PARTITIONS);
+});
+
 test('the next clear ends one that has failed before it was marked', async () => {
   await markingMembers(async ({ server, engines, asker }) => {
     const [engine] = engines as [RedisEngine];

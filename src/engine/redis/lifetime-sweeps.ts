@@ -3,7 +3,7 @@
  * member checks some of the partitions, each about every 10 s. A check asks for the maps with
  * expired entries, which are removed in short steps. Every PURGE_ROUNDS rounds, expiry times of
  * deleted entries and old tombstones are also removed. Clears that have failed in some partitions are
- * continued (map-clears.ts). Everything is repeatable.
+ * continued (map-clears.ts): every round, or with the purges if no map has a reference. Everything is repeatable.
  * Tested by redis-membership-store.spec.ts.
  */
 import { Span } from '../../base/span.ts';
@@ -76,8 +76,10 @@ export class LifetimeSweeps {
         if (this.#next === 0) this.#round++;
         await this.#sweepPartition(partition);
         const { marking, merges } = this.#options;
-        if (marking.isActive) await merges.clears.resume(partition);
-        if ((round + partition) % PURGE_ROUNDS !== 0) continue;
+        const isPurged = (round + partition) % PURGE_ROUNDS === 0;
+        // A clear may have failed before the last reference was removed.
+        if (marking.isActive || isPurged) await merges.clears.resume(partition);
+        if (!isPurged) continue;
         await this.#purgePartition(partition);
         await merges.trim(partition);
       }
