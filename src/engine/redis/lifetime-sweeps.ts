@@ -3,7 +3,8 @@
  * member checks some of the partitions, each about every 10 s. A check asks for the maps with
  * expired entries, which are removed in short steps. Every PURGE_ROUNDS rounds, expiry times of
  * deleted entries and old tombstones are also removed. Clears that have failed in some partitions are
- * continued (map-clears.ts): every round, or with the purges if no map has a reference. Everything is repeatable.
+ * continued (map-clears.ts): every round, or with the purges if no map has a reference. Everything
+ * is repeatable.
  * Tested by redis-membership-store.spec.ts.
  */
 import { Span } from '../../base/span.ts';
