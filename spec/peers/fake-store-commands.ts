@@ -22,7 +22,7 @@ import {
   SET_MARKED_ONCE,
   SWEEP_MARKED,
 } from '../../src/engine/redis/marked-scripts.ts';
-import { CLEAR_MAP } from '../../src/engine/redis/merge-scripts.ts';
+import { CLEAR_MAP, TRIM_TOMBSTONES } from '../../src/engine/redis/merge-scripts.ts';
 import { setVersion } from '../../src/engine/redis/partition-clock.ts';
 import {
   COUNT,
@@ -46,7 +46,7 @@ const SCRIPTS = [
   ...[OFFER, PEEK, COUNT, TAKE, REMOVE, GIVE_BACK, PUT_OUT],
   LIST_ENTRIES,
   ...[SET_MARKED_ONCE, SET_MARKED, SET_MARKED_IF, ADD_MARKED, DELETE_MARKED, SWEEP_MARKED],
-  ...[NOTE_CLEAR, CLEAR_MAP, END_CLEAR, READ_WAITING, CONFIRM_READ],
+  ...[NOTE_CLEAR, CLEAR_MAP, END_CLEAR, TRIM_TOMBSTONES, READ_WAITING, CONFIRM_READ],
 ];
 /** Number of names of each kind: few, so that commands meet the data of others. */
 const NAMES = 3;
@@ -268,7 +268,7 @@ class RandomCommands {
     const prefix = `1:${map}`;
     const origin = this.#chosen(['', 'makr\0', `makr\x01${'i'.repeat(16)}`]);
     const cursor = ['0', ''];
-    const clearing = [map, this.#ofClock(), ...limits, origin];
+    const clearing = [map, this.#ofClock(), origin];
     const read = [this.#field(), this.#field(), ''].flatMap((key) => ['1', '3', `${prefix}${key}`]);
     const setIf = [field, value, `${endMs}`, ...condition, map, time, ...limits, ...rooms];
     const marked = ['clock', ...tombstones, ...sets];
@@ -317,6 +317,7 @@ class RandomCommands {
         this.#call(CLEAR_MAP, [...tombstones, 'clock', hash], ...clearing, '0', ...cursor),
         this.#call(CLEAR_MAP, [...tombstones, 'clock', hash], ...clearing, time, ...cursor),
         this.#call(END_CLEAR, ['notes', 'clock', ...sets], map, this.#ofClock(), time, ...rooms),
+        this.#call(TRIM_TOMBSTONES, [...tombstones, 'notes', ...sets], '20', ...limits),
         this.#call(READ_WAITING, ['tombstones', hash], this.#chosen(['20', '500']), '60', ...read),
         this.#call(CONFIRM_READ, ['clock']),
         ['ZRANGE', this.#chosen(['marks0', 'marks1', 'marks2']), '0', '-1', 'WITHSCORES'],

@@ -132,7 +132,7 @@ function buryStored(
   const buried = new FakeTombstones(run, [tombstones, order]);
   buried.buryExpired(mark, stored);
   run.call('HDEL', hash, field);
-  return buried.trim(TRIM_STEPS, Number(retention), Number(limit));
+  return buried.trim(TRIM_STEPS, Number(retention), Number(limit))[0];
 }
 
 const setMarkedIf: ScriptFunction = (
@@ -206,7 +206,7 @@ const deleteMarked: ScriptFunction = (
   buried.bury(mark, versionIn(marks.later || version), 'd', '');
   run.call('HDEL', hash, field);
   marks.add(mark);
-  return marks.reply(1, '', buried.trim(TRIM_STEPS, Number(limits[0]), Number(limits[1])));
+  return marks.reply(1, '', buried.trim(TRIM_STEPS, Number(limits[0]), Number(limits[1]))[0]);
 };
 
 const sweepMarked: ScriptFunction = (run, keys, args) => {
@@ -217,7 +217,7 @@ const sweepMarked: ScriptFunction = (run, keys, args) => {
     buried.buryExpired(`${map.length}:${map}${field}`, value);
     count++;
   });
-  return [left, buried.trim(2 + 2 * count, Number(retention), Number(limit))];
+  return [left, buried.trim(2 + 2 * count, Number(retention), Number(limit))[0]];
 };
 
 const noteClear: ScriptFunction = (

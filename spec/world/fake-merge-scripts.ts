@@ -208,7 +208,7 @@ class Merging {
     this.#clock.save();
     call('SET', this.#keys[3]!, doubles(epoch, began, last, notTaken), 'EX', 86400);
     const steps = 2 + 2 * this.buriedCount;
-    const dropped = this.#tombstones.trim(steps, Number(retention), Number(limit));
+    const [dropped] = this.#tombstones.trim(steps, Number(retention), Number(limit));
     const end = [this.#isMarked ? 1 : 0, ...this.#withoutRoom];
     return [code, notTaken, dropped, this.#clock.text, outcomes, this.entry, ...end];
   }
@@ -335,7 +335,7 @@ const merge: ScriptFunction = (run, keys, args) => new Merging(run, keys, args).
 const clearMap: ScriptFunction = (
   run,
   keys,
-  [map = '', versionText = '', retention = '', limit = '', origin = '', number = '', ...place],
+  [map = '', versionText = '', origin = '', number = '', ...place],
 ) => {
   const { call, text } = run;
   const [, , , hash = ''] = keys;
@@ -345,8 +345,8 @@ const clearMap: ScriptFunction = (
   const version = versionIn(versionText);
   const held = tombstones.get(field);
   const isBegun = version === held.version;
-  if (isBegun && held.letter === 'c') return ['0', '', KNOWN, 0, clock.text];
-  if (held.version > version) return ['0', '', OUTDATED, 0, clock.text];
+  if (isBegun && held.letter === 'c') return ['0', '', KNOWN, clock.text];
+  if (held.version > version) return ['0', '', OUTDATED, clock.text];
   const server = /run_id:(\w{8})/.exec(text('INFO', 'server') ?? '')?.[1] ?? '';
   let cursor = isBegun && place[1] === server ? place[0]! : '0';
   if (!isBegun) tombstones.bury(field, version, 'C', origin);
@@ -367,12 +367,24 @@ const clearMap: ScriptFunction = (
       }
     } while (cursor !== '0' && count < 512 && bytes < 1_048_576);
   if (cursor === '0') tombstones.set(field, version, 'c', origin);
-  const dropped = tombstones.trim(4, Number(retention), Number(limit));
-  return [cursor, server, APPLIED, dropped, clock.text];
+  return [cursor, server, APPLIED, clock.text];
 };
 
-const trimTombstones: ScriptFunction = (run, keys, [steps, retention, limit]) =>
-  new FakeTombstones(run, keys).trim(Number(steps), Number(retention), Number(limit));
+const trimTombstones: ScriptFunction = (
+  run,
+  [hash = '', order = '', clears = '', ...sets],
+  [steps, retention, limit],
+) => {
+  const waiting = sets.reduce((sum, marks) => sum + run.count('ZCARD', marks), 0);
+  const isKept = (field: string): boolean => {
+    if (sets.some((marks) => run.text('ZSCORE', marks, field) !== undefined)) return true;
+    const [length = ''] = field.split(':', 1);
+    const name = field.slice(length.length + 1);
+    return name.length === Number(length) && run.text('HGET', clears, name) !== undefined;
+  };
+  const tombstones = new FakeTombstones(run, [hash, order]);
+  return tombstones.trim(Number(steps), Number(retention), Number(limit) + waiting, isKept);
+};
 
 /** The functions beside their scripts. */
 export const MERGE_FUNCTIONS: readonly (readonly [Script, ScriptFunction])[] = [

@@ -38,9 +38,15 @@ export class FakeTombstones {
     this.#run.call('RPUSH', this.#order, packed(version) + field);
   }
 
-  trim(steps: number, retention: number, limit: number): number {
+  /** Returns the number of tombstones dropped early, and that of elements removed from the order. */
+  trim(
+    steps: number,
+    retention: number,
+    limit: number,
+    isKept = (_field: string): boolean => false,
+  ): [number, number] {
     const { call, count, text } = this.#run;
-    let dropped = 0;
+    let [dropped, removed] = [0, 0];
     for (let left = steps; left > 0; left--) {
       const item = text('LINDEX', this.#order, 0);
       if (item === undefined) break;
@@ -49,20 +55,24 @@ export class FakeTombstones {
       const total = count('HLEN', this.#hash);
       if (held?.slice(0, 8) !== item.slice(0, 8)) {
         call('LPOP', this.#order);
+        removed++;
         continue;
       }
       const since = Buffer.from(held.slice(8, 12), 'latin1').readUInt32BE();
       const isOld = since + retention <= this.#seconds;
-      if (isOld || total > limit) {
+      const isSurplus = total > limit;
+      const isDone = held[12] !== 'C';
+      if ((isOld || (isSurplus && isDone)) && !isKept(field)) {
         call('LPOP', this.#order);
         call('HDEL', this.#hash, field);
+        removed++;
         if (!isOld) dropped++;
-      } else if (count('LLEN', this.#order) > 2 * total + REPLACED_MAX) {
+      } else if (isOld || isSurplus || count('LLEN', this.#order) > 2 * total + REPLACED_MAX) {
         call('LPOP', this.#order);
         call('RPUSH', this.#order, item);
       } else break;
     }
-    return dropped;
+    return [dropped, removed];
   }
 
   /** Leaves the tombstone of an expired entry. Returns the version of the field's tombstone. */

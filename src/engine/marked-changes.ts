@@ -93,9 +93,13 @@ export interface MarkedChanges {
 
   /**
    * Replaces the references of all maps; undefined: no map has one. At first none has. To be called
-   * whenever the configuration of maps or publishers has changed.
+   * whenever the configuration of maps or publishers has changed. Tombstones of changes that wait for
+   * one of `publishers` are kept.
    */
-  setReferences(references: MapReferences | undefined): void;
+  setReferences(
+    references: MapReferences | undefined,
+    publishers?: readonly MarkedPublisher[],
+  ): void;
 
   /**
    * Registers a listener for changes through this member that have marked keys of the partition. It

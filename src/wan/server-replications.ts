@@ -166,6 +166,7 @@ export class ServerReplications {
             return { publishers, republishing, accepts, keepsEarlier: keepsEarlier(policy) };
           }
         : undefined,
+      this.#publishers.all,
     );
   }
 

@@ -145,6 +145,32 @@ test('a clear that fails in some partitions is done although no map has a refere
   }, PARTITIONS);
 });
 
+test('a clear that is not marked yet keeps its tombstone, though none may be kept', async () => {
+  await markingMembers(
+    async ({ world, server, engines, asker }) => {
+      for (const engine of engines) engine.setReferences(referencesTo([PUBLISHER]), [PUBLISHER]);
+      await asker.set('m', 'a', 'x');
+      await asker.set('n', 'a', 'x');
+      await asker.delete('n', 'a');
+      await engines[0]!.dropWaiting(PUBLISHER, 0);
+      server.script = (words) => (words[1] === ENDING ? '-MISCONF no\r\n' : undefined);
+      assert.equal((await asker.clear('m')).outcome, UNKNOWN);
+      const member = await joinedMember(engines[1]!, world.clock, { uuid: 'a', leaseMs: 10_000 });
+      await world.sleep(20_000);
+      assert.deepEqual([hashFields(server, 'd'), hashFields(server, 'l')], [['1:m'], ['m']]);
+      server.script = () => undefined;
+      await world.sleep(20_000);
+      assert.deepEqual([hashFields(server, 'd'), hashFields(server, 'l')], [['1:m'], []]);
+      assert.deepEqual(await waitingTexts(engines[0]!), ['clear m']);
+      await engines[0]!.dropWaiting(PUBLISHER, 0);
+      await world.sleep(20_000);
+      assert.deepEqual(hashFields(server, 'd'), []);
+      await member.cluster.leave();
+    },
+    { tombstonesMax: 0 },
+  );
+});
+
 test('the next clear ends one that has failed before it was marked', async () => {
   await markingMembers(async ({ server, engines, asker }) => {
     const [engine] = engines as [RedisEngine];

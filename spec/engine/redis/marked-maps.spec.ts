@@ -317,6 +317,45 @@ test('a delete drops tombstones beyond the share of the partition', async () => 
   );
 });
 
+test('removals that wait are kept beyond the share of the partition and their retention', async () => {
+  const dropped: number[] = [];
+  await markingMembers(
+    async ({ world, server, engines, asker }) => {
+      const publishers = [publisherOf('p'), publisherOf('q')];
+      for (const engine of engines) engine.setReferences(referencesTo(publishers), publishers);
+      for (let index = 0; index < 700; index++) {
+        await asker.set('m', `k${index}`, '1');
+        await asker.delete('m', `k${index}`);
+      }
+      await engines[0]!.dropWaiting(publishers[1]!, 0);
+      const member = await joinedMember(engines[0]!, world.clock, { uuid: 'a', leaseMs: 10_000 });
+      await world.sleep(20_000);
+      assert.deepEqual([hashFields(server, 'd').length, dropped], [700, []]);
+      const waiting = await allWaiting(engines[0]!, publishers[0]!);
+      assert.equal(waiting.length, 700);
+      await engines[0]!.acknowledgeMarks(publishers[0]!, 0, waiting[694]!.number);
+      await world.sleep(20_000);
+      // 10 may be kept beside the 5 that wait.
+      assert.deepEqual([hashFields(server, 'd').length, dropped.at(-1)], [15, 685]);
+      await world.sleep(120_000);
+      assert.deepEqual(
+        await waitingTexts(engines[0]!),
+        [695, 696, 697, 698, 699].map((index) => `delete k${index}`),
+      );
+      assert.equal(hashFields(server, 'd').length, 5);
+      await engines[0]!.dropWaiting(publishers[0]!, 0);
+      await world.sleep(20_000);
+      assert.deepEqual([hashFields(server, 'd'), dropped.at(-1)], [[], 685]);
+      await member.cluster.leave();
+    },
+    {
+      tombstonesMax: 10,
+      tombstoneRetentionMs: 120_000,
+      onTombstonesDropped: (count) => dropped.push(count),
+    },
+  );
+});
+
 test('a script that fails at its first write has changed nothing', async () => {
   await markingMembers(async ({ server, engines, asker }) => {
     engines[0]!.setReferences(referencesTo([publisherOf('p')]));

@@ -465,6 +465,19 @@ test('a clear removes what is not later, in steps, and continues after a failure
   });
 });
 
+test('a clear in steps ends although no tombstone may be kept', async () => {
+  await merging(
+    async ({ asker, merge }) => {
+      const changes = Array.from({ length: 3000 }, (_, at) => change(SET, `k${at}`, 1 + (at % 2)));
+      await merge(sectionOf(eventsOf(changes)));
+      const clear = sectionOf(eventsOf([change(CLEAR, '', 1)], 1), { lane: 1 });
+      assert.equal((await merge(clear)).outcome, APPLIED);
+      assert.equal((await asker.size('m')).count, 1500);
+    },
+    { partitionCount: 1, tombstonesMax: 0 },
+  );
+});
+
 test('tombstones are dropped after their retention, by a removal or a trim', async () => {
   const dropped: number[] = [];
   await merging(

@@ -2,9 +2,9 @@
  * Reclaims the memory of expired entries, which no request finds or counts. Every second the oldest
  * member checks some of the partitions, each about every 10 s. A check asks for the maps with
  * expired entries, which are removed in short steps. Every PURGE_ROUNDS rounds, expiry times of
- * deleted entries and old tombstones are also removed. Clears that have failed in some partitions are
- * continued (map-clears.ts): every round, or with the purges if no map has a reference. Everything
- * is repeatable.
+ * deleted entries are also removed. Old tombstones are removed in each round while there are publishers,
+ * otherwise with the purges. Clears that have failed in some partitions are continued (map-clears.ts):
+ * every round, or with the purges if no map has a reference. Everything is repeatable.
  * Tested by redis-membership-store.spec.ts.
  */
 import { Span } from '../../base/span.ts';
@@ -80,9 +80,8 @@ export class LifetimeSweeps {
         const isPurged = (round + partition) % PURGE_ROUNDS === 0;
         // A clear may have failed before the last reference was removed.
         if (marking.isActive || isPurged) await merges.clears.resume(partition);
-        if (!isPurged) continue;
-        await this.#purgePartition(partition);
-        await merges.trim(partition);
+        if (isPurged) await this.#purgePartition(partition);
+        if (isPurged || marking.publishers.length > 0) await merges.trim(partition);
       }
     };
     const works = Array.from({ length: PARTITIONS_AT_ONCE }, work);
@@ -179,8 +178,8 @@ export function sweep(
       if (isMarked) commands.span(layout.prefix(TOMBSTONE_ORDER, partition));
       commands.number(SWEPT_MAX);
       commands.bytes(map);
-      if (isMarked) commands.number(tombstones.retentionSeconds);
-      if (isMarked) commands.number(tombstones.count);
+      if (isMarked) commands.number(tombstones.ofChanges.retentionSeconds);
+      if (isMarked) commands.number(tombstones.ofChanges.count);
     },
     onDone({ left, dropped }) {
       tombstones.drop(dropped);

@@ -39,7 +39,6 @@ import type { Results } from './redis-result.ts';
 import { ARRAY, BULK, INTEGER, kindSet, NIL } from './reply.ts';
 import { NUMBER, READ, type Reading, runStep, STRINGS, type Traits } from './run-step.ts';
 import { readOrigin } from './stored-value.ts';
-import type { TombstoneLimits } from './tombstone-limits.ts';
 
 /** Lead of the version of a clear over the servers' time, in microseconds. */
 const AHEAD_MICROS = 50_000;
@@ -59,7 +58,6 @@ export interface MapClearsOptions {
   readonly layout: Layout;
   readonly results: Results;
   readonly marking: Marking;
-  readonly tombstones: TombstoneLimits;
   /** Replicas that must have a change of the map. */
   replicaCount(map: Span): number;
   /** Notifies the receiver that the operation has no result. */
@@ -80,7 +78,6 @@ interface StepReply {
   readonly cursor: string;
   readonly run: string;
   readonly outcome: Outcome;
-  readonly dropped: number;
   readonly clock: number;
 }
 
@@ -90,8 +87,7 @@ const STEP_REPLY: Reading<StepReply> = {
     const cursor = reply.next().text;
     const run = reply.next().text;
     const outcome = reply.next().integer as Outcome;
-    const dropped = reply.next().integer;
-    return { cursor, run, outcome, dropped, clock: Number(reply.next().text) };
+    return { cursor, run, outcome, clock: Number(reply.next().text) };
   },
 };
 
@@ -319,9 +315,7 @@ export class MapClears {
     number: number,
     traits: Traits,
   ): Promise<Outcome> {
-    const { layout, tombstones, onClock } = this.#options;
-    const { retentionSeconds, count } = tombstones;
-    const limits = [retentionSeconds, count].map((limit) => Buffer.from(`${limit}`));
+    const { layout, onClock } = this.#options;
     let place: Pick<StepReply, 'cursor' | 'run'> = { cursor: '0', run: '' };
     for (;;) {
       const reply: StepReply = await this.#step(partition, traits, STEP_REPLY, CLEAR_MAP.header, [
@@ -329,14 +323,12 @@ export class MapClears {
         layout.key(MAP, partition, map),
         map,
         versionBytes([version]),
-        ...limits,
         origin,
         Buffer.from(`${number}`),
         Buffer.from(place.cursor),
         Buffer.from(place.run),
       ]);
       onClock(reply.clock);
-      tombstones.drop(reply.dropped);
       if (reply.cursor === '0') return reply.outcome;
       place = reply;
     }

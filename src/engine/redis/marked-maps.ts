@@ -195,7 +195,7 @@ export class MarkedMaps {
   }
 
   #writeLimits(commands: CommandBuffer): void {
-    const { retentionSeconds, count } = this.#options.tombstones;
+    const { retentionSeconds, count } = this.#options.tombstones.ofChanges;
     commands.number(retentionSeconds);
     commands.number(count);
   }

@@ -18,6 +18,8 @@ export interface MarkedMap {
 export class Marking {
   readonly #time: ServerTime;
   #references: MapReferences | undefined;
+  /** All publishers. */
+  publishers: readonly MarkedPublisher[] = [];
   readonly #maps = new NameCache((map) => this.#read(map));
   #lastNumber = 0;
   /** Called when changes through this member have marked keys of the partition. */

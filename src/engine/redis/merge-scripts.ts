@@ -247,11 +247,10 @@ export const MERGE_DELETES = script(`#!lua flags=allow-oom${MERGE_SOURCE}`, 5, 9
 
 /**
  * Clears a map in the partition, in steps: removes entries that are not later than the clear. Keys:
- * tombstones, order, clock, hash. Arguments: map; version; retention and limit as above; origin, which
- * may be empty; the number of the version if it is later than that of every entry, unless the clock
- * has passed it, otherwise 0; the cursor and the server's run that the last step has returned, at first
- * 0 and an empty string. Returns the next cursor, 0 at the end, the run, the outcome, the number of
- * tombstones dropped early, and the clock.
+ * tombstones, order, clock, hash. Arguments: map; version; origin, which may be empty; the number of the
+ * version if it is later than that of every entry, unless the clock has passed it, otherwise 0; the
+ * cursor and the server's run that the last step has returned, at first 0 and an empty string. Returns
+ * the next cursor, 0 at the end, the run, the outcome, and the clock.
  */
 export const CLEAR_MAP = script(
   `#!lua flags=allow-oom${VERSIONS}${tombstoneFunctions(1)}${CLOCK_FUNCTIONS}
@@ -259,12 +258,12 @@ local field = #ARGV[1] .. ':' .. ARGV[1]
 local high, low = struct.unpack('>I4I4', ARGV[2])
 local heldHigh, heldLow, letter = tombstone(field)
 local isBegun = high == heldHigh and low == heldLow
-if isBegun and letter == 'c' then return {'0', '', ${KNOWN}, 0, clockText()} end
-if isAfter(heldHigh, heldLow, high, low) then return {'0', '', ${OUTDATED}, 0, clockText()} end
+if isBegun and letter == 'c' then return {'0', '', ${KNOWN}, clockText()} end
+if isAfter(heldHigh, heldLow, high, low) then return {'0', '', ${OUTDATED}, clockText()} end
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(${'%w'.repeat(RUN_DIGITS)})') or ''
-local cursor = isBegun and ARGV[8] == run and ARGV[7] or '0'
-if not isBegun then bury(field, ARGV[2], 'C', ARGV[5]) end
-local isLatest = clock < tonumber(ARGV[6])
+local cursor = isBegun and ARGV[6] == run and ARGV[5] or '0'
+if not isBegun then bury(field, ARGV[2], 'C', ARGV[3]) end
+local isLatest = clock < tonumber(ARGV[4])
 raise(high, low)
 saveClock()
 local count, bytes = 0, 0
@@ -283,22 +282,33 @@ repeat
 until cursor == '0' or count >= ${CLEARED_MAX} or bytes >= ${CLEARED_BYTES_MAX}
 end
 if cursor == '0' then
-  redis.call('HSET', KEYS[1], field, ARGV[2] .. struct.pack('>I4', seconds) .. 'c' .. ARGV[5])
+  redis.call('HSET', KEYS[1], field, ARGV[2] .. struct.pack('>I4', seconds) .. 'c' .. ARGV[3])
 end
-local dropped = trim(4, tonumber(ARGV[3]), tonumber(ARGV[4]))
-return {cursor, run, ${APPLIED}, dropped, clockText()}`,
+return {cursor, run, ${APPLIED}, clockText()}`,
   4,
-  8,
+  6,
 );
 
 /**
- * Drops tombstones. Keys: tombstones, order. Arguments: number of steps, retention and limit as above.
- * Returns the number of tombstones that were dropped early.
+ * Drops tombstones, but for those of marked keys, of marked clears and of clears under way: the limit is
+ * for the others. Keys: tombstones, order, clears under way, the marks of all publishers. Arguments:
+ * number of steps, retention and limit as above. Returns the number of tombstones that were dropped
+ * early, and that of removed elements of the order.
  */
 export const TRIM_TOMBSTONES = script(
   `#!lua flags=allow-oom${tombstoneFunctions(1)}
-return trim(tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]))`,
-  2,
+local waiting = 0
+for at = 4, #KEYS do waiting = waiting + redis.call('ZCARD', KEYS[at]) end
+local function isKept(field)
+  for at = 4, #KEYS do
+    if redis.call('ZSCORE', KEYS[at], field) then return true end
+  end
+  local nameAt = string.find(field, ':', 1, true) + 1
+  if #field - nameAt + 1 > tonumber(string.sub(field, 1, nameAt - 2)) then return false end
+  return redis.call('HGET', KEYS[3], string.sub(field, nameAt))
+end
+return {trim(tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]) + waiting, isKept)}`,
+  3,
   3,
 );
 

@@ -183,7 +183,7 @@ export class RedisEngine
       layout,
       results: this.#results,
       marking: this.#marking,
-      tombstones: new TombstoneLimits(options, partitionCount),
+      tombstones: new TombstoneLimits(options, partitionCount, this.#marking),
       replicaCount: (map: Span) => this.#replicaCount(map),
       fail: (receiver: Receiver, failure: Failure) => this.#fail(receiver, failure),
     };
@@ -415,8 +415,12 @@ export class RedisEngine
     this.#merges.now(version);
   }
 
-  setReferences(references: MapReferences | undefined): void {
+  setReferences(
+    references: MapReferences | undefined,
+    publishers: readonly MarkedPublisher[] = [],
+  ): void {
     this.#marking.references = references;
+    this.#marking.publishers = publishers;
   }
 
   onMarked(listener: (partition: number) => void): void {

@@ -30,6 +30,7 @@ import { Version } from '../version.ts';
 import type { CommandBuffer } from './command-buffer.ts';
 import { type Failure, FOREIGN, FULL, outcomeOf } from './failure.ts';
 import {
+  CLEARS,
   CLOCK,
   EXPIRIES,
   EXPIRING,
@@ -53,9 +54,10 @@ import {
 } from './merge-scripts.ts';
 import { numberOf, setVersion } from './partition-clock.ts';
 import { ARRAY, INTEGER, kindSet, type Reply } from './reply.ts';
-import { NUMBER, runStep, UPKEEP } from './run-step.ts';
+import { runStep, UPKEEP } from './run-step.ts';
 import type { ServerTime } from './server-time.ts';
 import { HeaderWriter, lifeOf, originOf, StoredValue } from './stored-value.ts';
+import type { TombstoneLimits } from './tombstone-limits.ts';
 
 /** Limits of one call. An event that is longer is in a call of its own. */
 const EVENTS_MAX = 64;
@@ -84,6 +86,11 @@ const MERGE_REPLY = {
     while (reply.next().kind === INTEGER) withoutRoom.push(reply.integer);
     return { code, count, dropped, clock, outcomes, entry, isMarked, withoutRoom };
   },
+};
+
+const TRIM_REPLY = {
+  replyKinds: kindSet(ARRAY),
+  read: (reply: Reply) => ({ dropped: reply.next().integer, removed: reply.next().integer }),
 };
 
 /** The reply to MERGE. */
@@ -169,6 +176,7 @@ class SectionState {
 
 interface MergesOptions extends Omit<MapClearsOptions, 'onClock'> {
   readonly time: ServerTime;
+  readonly tombstones: TombstoneLimits;
 }
 
 export class RedisMerges implements SectionMerger {
@@ -230,23 +238,27 @@ export class RedisMerges implements SectionMerger {
 
   /** Removes tombstones of a partition that are too old or too many. Resolves also if that fails. */
   trim(partition: number): Promise<void> {
-    const { dispatcher, layout, tombstones } = this.#options;
+    const { dispatcher, layout, tombstones, marking } = this.#options;
+    const { retentionSeconds, count } = tombstones.ofTrims;
+    const { publishers } = marking;
     return new Promise((resolve) => {
       runStep(dispatcher, {
         partition,
         traits: UPKEEP,
-        reading: NUMBER,
+        reading: TRIM_REPLY,
         write: (commands) => {
-          commands.begin(TRIM_TOMBSTONES.header);
-          commands.span(layout.prefix(TOMBSTONES, partition));
-          commands.span(layout.prefix(TOMBSTONE_ORDER, partition));
+          commands.begin(TRIM_TOMBSTONES.headerWith(0, publishers.length));
+          for (const kind of [TOMBSTONES, TOMBSTONE_ORDER, CLEARS] as const) {
+            commands.span(layout.prefix(kind, partition));
+          }
+          for (const { name } of publishers) commands.bytes(layout.key(MARKED, partition, name));
           commands.number(TRIM_STEPS);
-          commands.number(tombstones.retentionSeconds);
-          commands.number(tombstones.count);
+          commands.number(retentionSeconds);
+          commands.number(count);
         },
-        onDone: (dropped) => {
+        onDone: ({ dropped, removed }) => {
           tombstones.drop(dropped);
-          resolve();
+          resolve(removed > TRIM_STEPS / 2 ? this.trim(partition) : undefined);
         },
         onFailed: () => resolve(),
       });
@@ -405,8 +417,8 @@ export class RedisMerges implements SectionMerger {
     commands.number(epoch);
     commands.number(firstNumber);
     commands.bytes(versionBytes([syncBegan]));
-    commands.number(tombstones.retentionSeconds);
-    commands.number(tombstones.count);
+    commands.number(tombstones.ofChanges.retentionSeconds);
+    commands.number(tombstones.ofChanges.count);
     commands.number(order);
     commands.text(sha);
     commands.number(marking.nextNumber());

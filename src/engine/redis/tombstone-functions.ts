@@ -29,9 +29,10 @@ end
 /**
  * Functions on tombstones. The keys from the index `at` on: tombstones, order. `trim` does some steps:
  * it removes what has been replaced, what is older than the retention, in seconds, and what exceeds the
- * limit, and returns how many live tombstones it has removed before their retention ended. If most
- * elements of the order have been replaced, live ones at its front move to its end, so that it does not
- * grow.
+ * limit, unless `isKept` returns true for its field. It returns how many live tombstones it has removed
+ * before their retention ended, and how many elements of the order. The tombstone of a clear that is not
+ * done is not removed early. If most elements of the order have been replaced, live ones at its front
+ * move to its end, so that it does not grow; so do those that are kept.
  */
 export function tombstoneFunctions(at: number): string {
   return `
@@ -46,8 +47,8 @@ local function bury(field, version, letter, origin)
   redis.call('HSET', KEYS[${at}], field, version .. struct.pack('>I4', seconds) .. letter .. origin)
   redis.call('RPUSH', KEYS[${at + 1}], version .. field)
 end
-local function trim(steps, retention, limit)
-  local dropped = 0
+local function trim(steps, retention, limit, isKept)
+  local dropped, removed = 0, 0
   for step = 1, steps do
     local item = redis.call('LINDEX', KEYS[${at + 1}], 0)
     if not item then break end
@@ -56,19 +57,23 @@ local function trim(steps, retention, limit)
     local count = redis.call('HLEN', KEYS[${at}])
     if not held or string.sub(held, 1, 8) ~= string.sub(item, 1, 8) then
       redis.call('LPOP', KEYS[${at + 1}])
+      removed = removed + 1
     else
       local isOld = struct.unpack('>I4', held, 9) + retention <= seconds
-      if isOld or count > limit then
+      local isSurplus = count > limit
+      local isDone = string.sub(held, 13, 13) ~= 'C'
+      if (isOld or isSurplus and isDone) and not (isKept and isKept(field)) then
         redis.call('LPOP', KEYS[${at + 1}])
         redis.call('HDEL', KEYS[${at}], field)
+        removed = removed + 1
         if not isOld then dropped = dropped + 1 end
-      elseif redis.call('LLEN', KEYS[${at + 1}]) > 2 * count + ${REPLACED_MAX} then
+      elseif isOld or isSurplus or redis.call('LLEN', KEYS[${at + 1}]) > 2 * count + ${REPLACED_MAX} then
         redis.call('LPOP', KEYS[${at + 1}])
         redis.call('RPUSH', KEYS[${at + 1}], item)
       else break end
     end
   end
-  return dropped
+  return dropped, removed
 end
 `;
 }
