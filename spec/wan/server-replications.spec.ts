@@ -329,6 +329,27 @@ test('numbers that a failover lost and the servers assigned again are not mistak
   }
 });
 
+test('the next sender of a partition does not mistake them either', async () => {
+  const { network, cluster, members, servers } = clusterOf(1, { batchSize: 100 });
+  const b = durableMember(network, 'b');
+  for (let partition = 0; partition < servers.partitionCount; partition++) {
+    servers.nextNumber(partition, network.clock.wall() + 3_600_000);
+  }
+  setKeys(members, 40, 'first');
+  await network.pass(LONG_MS);
+  const lost = servers.snapshot();
+  setKeys(members, 40, 'lost');
+  await network.pass(LONG_MS);
+  assert.equal(b.engine.contents().filter((text) => text.includes('lost')).length, 40);
+  for (const member of cluster.members.splice(0)) member.kill();
+  servers.restore(lost);
+  const next = cluster.join('s1');
+  for (let key = 99; key >= 0; key--) next.engine.change(SET, 'map', `new${key}`, 'new');
+  await network.pass(2 * LONG_MS);
+  assert.equal(b.places.filter((place) => place.startsWith('map/new')).length, 100);
+  assert.equal(servers.markCount, 0);
+});
+
 test('a member that ends sends what waits, and logs the rest', async () => {
   const { network, members, servers } = clusterOf(2, { batchMaxDelayMs: 100_000 });
   const [one, two] = members as [ServerMember, ServerMember];

@@ -109,7 +109,10 @@ export class ServerSender {
     this.#timer = new OneShotTimer(clock, () => this.#dispatch());
   }
 
-  /** Sets the partitions that this member sends for. New ones are read at once. */
+  /**
+   * Sets the partitions that this member sends for. New ones are read at once, in a new epoch: only their
+   * last sender knew which numbers it had sent, and a failover may lose them.
+   */
   setPartitions(partitions: readonly number[]): void {
     const sent = new Set(partitions);
     for (const partition of this.#lanes.keys()) {
@@ -118,9 +121,9 @@ export class ServerSender {
       this.#lanes.delete(partition);
     }
     const nowMs = this.#parts.clock.now();
-    for (const partition of partitions) {
-      if (!this.#lanes.has(partition)) this.#lanes.set(partition, new ServerLane(partition, nowMs));
-    }
+    const taken = partitions.filter((partition) => !this.#lanes.has(partition));
+    for (const partition of taken) this.#lanes.set(partition, new ServerLane(partition, nowMs));
+    if (taken.length > 0) this.#parts.sender.beginEpoch();
     this.#schedule();
   }
 
