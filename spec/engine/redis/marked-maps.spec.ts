@@ -240,7 +240,7 @@ test('expired entries leave a tombstone just below their version, whoever finds 
     ];
     for (const [index, find] of finders.entries()) {
       const key = `k${index}`;
-      const { version } = await asker.set('m', key, '1', '', SHORT);
+      const { version } = await asker.set('m', key, '1', 'text/plain', SHORT);
       await world.sleep(1000);
       assert.equal((await asker.get('m', key)).outcome, ABSENT);
       await find(key);
@@ -248,6 +248,9 @@ test('expired entries leave a tombstone just below their version, whoever finds 
       const { entry, removal } = waiting.at(-1)!;
       assert.ok(removal!.version.is(before(version)), key);
       assert.equal(removal!.operation, DELETE);
+      // A target refuses a delete with any of these.
+      const { value, contentType, expiryMs } = removal!;
+      assert.deepEqual([value.length, contentType.length, expiryMs], [0, 0, 0], key);
       assert.equal(entry !== undefined, index === 1 || index === 2);
     }
   });

@@ -206,9 +206,11 @@ export class RedisWaitingChanges {
     if (stored.endMs === 0 || stored.endMs > this.#options.time.wall()) {
       return { number, entry: change, removal };
     }
-    change.operation = DELETE;
-    change.version.stepBack();
-    return { number, entry: undefined, removal: change };
+    removal = newChange(DELETE, mark);
+    removal.version.copyFrom(change.version).stepBack();
+    removal.maker = change.maker;
+    removal.path.copyFrom(change.path);
+    return { number, entry: undefined, removal };
   }
 }
 
