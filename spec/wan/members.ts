@@ -113,6 +113,9 @@ export class Network {
     readonly memory: ArrayBufferLike;
   }[] = [];
 
+  /** The responses to messages that were refused as invalid. */
+  readonly invalid: string[] = [];
+
   constructor(clock = new FakeClock()) {
     this.clock = clock;
   }
@@ -186,7 +189,9 @@ export class Network {
     if (made !== undefined) return made;
     const member = this.members.get(to);
     if (member === undefined || member.isDown) return new Error('connection refused');
-    return await member.receive(message);
+    const response = await member.receive(message);
+    if (response.status === 400) this.invalid.push(response.body.toString());
+    return response;
   }
 }
 

@@ -276,6 +276,7 @@ class Round {
       const { kind } = await openMessage(message, 2 ** 24);
       assert.notEqual(kind, BATCH, `${this.#context}: events circulate`);
     }
+    assert.deepEqual(this.#network.invalid, [], this.#context);
     for (const { name, lostCount } of this.#clusters) {
       assert.equal(lostCount, 0, `${this.#context}: ${name}`);
     }
