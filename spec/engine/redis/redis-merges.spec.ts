@@ -458,10 +458,24 @@ test('a clear removes what is not later, in steps, and continues after a failure
     }
     const earlier = sectionOf(eventsOf([change(CLEAR, '', 0)], 1), { lane: 3 });
     assert.deepEqual((await merge(earlier)).outcomes, [OUTDATED]);
-    // The member that has merged a clear does not ask the servers about its copies.
+    // The member that has merged a clear does not ask the servers about its copies, nor earlier ones.
     const before = server.countOf('EVALSHA');
-    await merge(sectionOf(eventsOf([change(CLEAR, '', 1)], 1), { lane: 4 }), 1);
+    const copies = [1, 0].map((counter, at) =>
+      merge(sectionOf(eventsOf([change(CLEAR, '', counter)], 1), { lane: 4 + at }), 1),
+    );
+    const [copy, older] = await Promise.all(copies);
+    assert.deepEqual([copy!.outcomes, older!.outcomes], [[KNOWN], [OUTDATED]]);
     assert.equal(server.countOf('EVALSHA'), before);
+    // Copies of a clear that is being merged wait for it; if it fails, so do they.
+    server.script = () => '-MISCONF no\r\n';
+    const failing = () => sectionOf(eventsOf([change(CLEAR, '', 5)], 1), { lane: 6 });
+    for (const { outcome } of await Promise.all([merge(failing()), merge(failing())])) {
+      assert.equal(outcome, UNREACHABLE);
+    }
+    server.script = () => undefined;
+    const last = await Promise.all([merge(failing()), merge(failing())]);
+    assert.deepEqual(last.flatMap(({ outcomes }) => outcomes).sort(), [APPLIED, KNOWN].sort());
+    assert.equal((await asker.size('m')).count, 0);
   });
 });
 

@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 import { SharedSlices } from '../../base/slices.ts';
 import { NO_BYTES, NO_SPAN, Span } from '../../base/span.ts';
 import { hasDataSet } from '../change-codec.ts';
-import { APPLIED, KNOWN, type Outcome, UNREACHABLE } from '../engine.ts';
+import { APPLIED, KNOWN, OUTDATED, type Outcome, UNREACHABLE } from '../engine.ts';
 import type { MarkedPublisher } from '../marked-changes.ts';
 import {
   CLEAR,
@@ -64,8 +64,8 @@ const EVENTS_MAX = 64;
 const EVENT_BYTES_MAX = 1_048_576;
 /** Partitions of a section that are merged at the same time. */
 const PARTITIONS_AT_ONCE = 64;
-/** Number of merged clears that are remembered: a clear arrives in each lane of its source. */
-const CLEARS_KEPT = 64;
+/** Number of maps whose latest clear is remembered. */
+const CLEARS_KEPT = 1024;
 const MAP_INDEX_AT = 14;
 const PATH_BYTES_MAX = PATH_LENGTH_MAX * DATA_SET_ID_BYTES;
 /** Steps of removing tombstones in one call. */
@@ -116,6 +116,12 @@ const NO_REPLY = {
   isMarked: false,
   withoutRoom: [],
 };
+
+/** A clear of a map; `ended` as that of MapClears.merge. */
+interface MergedClear {
+  readonly version: Version;
+  readonly ended: ReturnType<MapClears['merge']>;
+}
 
 /** The result of compareChanges for an event, and the SHA-1 of the entry it was compared with. */
 interface Comparison {
@@ -189,8 +195,11 @@ export class RedisMerges implements SectionMerger {
   readonly #other = new Mutation();
   /** The latest number of a clock. */
   #clock = 0;
-  /** The clears that were merged last, oldest first: name and version. */
-  readonly #clears = new Set<string>();
+  /**
+   * By the map's name (latin1), the latest clear that is or was merged here, oldest first: a clear arrives
+   * in each lane of its source, maybe after a later one.
+   */
+  readonly #clears = new Map<string, MergedClear>();
 
   constructor(options: MergesOptions) {
     this.#options = options;
@@ -493,25 +502,27 @@ export class RedisMerges implements SectionMerger {
   async #clear(state: SectionState, event: SourceEvent): Promise<void> {
     const { name, version, path } = state.load(event);
     const map = name.toBuffer();
-    const text = `${versionBytes([version]).toString('latin1')}${map.toString('latin1')}`;
-    let outcome: Outcome = KNOWN;
-    if (!this.#clears.has(text)) {
-      const reference = this.#options.marking.of(name)?.reference;
-      const origin = reference === undefined ? NO_BYTES : originOf(0, path);
-      const clear = { map, version: new Version().copyFrom(version), origin };
-      const ended = await this.clears.merge(clear, reference);
-      if (typeof ended === 'object') {
-        state.failure ??= ended.failure;
-        return;
-      }
-      outcome = ended;
-      this.#clears.add(text);
-      for (const oldest of this.#clears) {
-        if (this.#clears.size <= CLEARS_KEPT) break;
-        this.#clears.delete(oldest);
-      }
+    const text = map.toString('latin1');
+    const known = this.#clears.get(text);
+    if (known !== undefined && !version.isAfter(known.version)) {
+      const outcome = version.is(known.version) ? KNOWN : OUTDATED;
+      const ended = await known.ended;
+      if (typeof ended === 'object') state.failure ??= ended.failure;
+      else state.onMerged(event, outcome);
+      return;
     }
-    state.onMerged(event, outcome);
+    const reference = this.#options.marking.of(name)?.reference;
+    const origin = reference === undefined ? NO_BYTES : originOf(0, path);
+    const clear = { map, version: new Version().copyFrom(version), origin };
+    const merged = { version: clear.version, ended: this.clears.merge(clear, reference) };
+    this.#clears.delete(text);
+    this.#clears.set(text, merged);
+    const [oldest = ''] = this.#clears.keys();
+    if (this.#clears.size > CLEARS_KEPT) this.#clears.delete(oldest);
+    const ended = await merged.ended;
+    if (typeof ended !== 'object') return state.onMerged(event, ended);
+    state.failure ??= ended.failure;
+    if (this.#clears.get(text) === merged) this.#clears.delete(text);
   }
 }
 
