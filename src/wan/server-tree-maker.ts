@@ -12,8 +12,8 @@ import { EntryHash, LeafOf } from './entry-hash.ts';
 import { PartitionTree } from './partition-tree.ts';
 import { type TreeMaker, type TreeSource, WORK_BYTES_SHIFT } from './tree-builder.ts';
 
-/** Limits of a page. */
-const PAGE_ROOM = { count: 1000, bytes: 1_048_576 };
+/** Limits of a page; see PAGE_COUNT in partition-walk.ts. */
+const PAGE_ROOM = { count: 250, bytes: 1_048_576 };
 /** Tries to read a page, and the delay between two, in ms. */
 const TRIES_MAX = 20;
 const RETRY_MS = 250;
