@@ -97,6 +97,19 @@ test('a paused member keeps its share, a stopped one also marks nothing', async 
   assert.equal(b.engine.contents().length, 59);
 });
 
+test('a paused member counts its partitions as often, however much is marked', async () => {
+  const { network, members, servers } = clusterOf(1, { batchSize: 10 });
+  durableMember(network, 'b');
+  members[0]!.control.pause();
+  await network.pass(LONG_MS);
+  const { count } = servers.stepCounts;
+  for (let round = 0; round < 100; round++) {
+    setKeys(members, 20);
+    await network.pass(10);
+  }
+  assert.ok(servers.stepCounts.count - count <= 3 * servers.partitionCount);
+});
+
 test('a clear of the queue drops what waits in the partitions of the member', async () => {
   const { network, members, servers } = clusterOf(2);
   const [one, two] = members as [ServerMember, ServerMember];

@@ -288,8 +288,7 @@ export class ServerSender {
     }
     this.#markCount = 0;
     const due = known.filter(({ isBusy, dueMs }) => !isBusy && dueMs <= nowMs);
-    if (!this.#sendsNow()) void this.#count(due);
-    else if (known.length > 0) this.#send(due, nowMs);
+    if (known.length > 0 && this.#sendsNow()) this.#send(due, nowMs);
     this.#timer.set(this.#nextDueMs(nowMs));
   }
 
