@@ -56,7 +56,7 @@ mutate: dist/.built ## Changes source files of the hot path, one place at a time
 	SEED=$(SEED) COUNT=$(COUNT) FILES=$(FILES) node --import tsx spec/mutate/mutate.ts
 
 soak: ROUNDS = 10
-soak: build ## Long rounds: SECONDS=60, SIZE=10000, CASES=100000 for the fuzzer, ROUNDS=10 for each server fault and kill (needs slowhttptest, redis-server, iproute2; as root also a full disk, memory limits, network partitions, an image with podman, runc and debootstrap, systemd; with ORIGINAL_JAR and ORIGINAL_CLIENT, a migration, which needs Java)
+soak: build $(tools)/node_modules/.installed ## Long rounds: SECONDS=60, SIZE=10000, CASES=100000 for the fuzzer, ROUNDS=10 for each server fault and kill (needs slowhttptest, redis-server, iproute2; as root also a full disk, memory limits, network partitions, an image with podman, runc and debootstrap, systemd; with ORIGINAL_JAR and ORIGINAL_CLIENT, a migration, which needs Java)
 	SOAK_SECONDS=$(SECONDS) SOAK_SIZE=$(SIZE) SOAK_CASES=$(CASES) SOAK_ROUNDS=$(ROUNDS) $(test) $(soaks)
 
 bench: dist/bench/.built ## Runs all benches, or NAME="cell-store http-load"
